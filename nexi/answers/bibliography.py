@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.text.stopwords import word_set
+from nexi.text.stopwords import read_word_sets
 from nexi.types import Paper, Source
 from nexi.urls import host_of
 
@@ -23,12 +23,9 @@ __all__ = ["FORMS"]
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MAX_AUTHORS = 50
-PARTICLES = word_set("von van de der den del della di da du la le ter ten bin ibn al el dos das zu af av")
-ORGANISATION = word_set(
-    "foundation institute university college school department ministry agency committee council commission association "
-    "society centre center group team staff editors contributors press news times post journal magazine daily company "
-    "corporation corp inc ltd llc gmbh project authors developers community office bureau library museum bank union"
-)
+_WORDS = read_word_sets(__file__)
+PARTICLES = _WORDS["particles"]  # of a family name
+ORGANISATION = _WORDS["organisation"]  # words that name no person
 
 _ISO = re.compile(r"(\d{4})(?:[-/.]?(0[1-9]|1[0-2])(?:[-/.]?(0[1-9]|[12]\d|3[01]))?)?(?!\d)")
 _DAY_FIRST = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\.?\s+([A-Za-z]{3,9})\.?,?\s+(\d{4})\b")

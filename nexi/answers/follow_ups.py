@@ -6,10 +6,12 @@ was asked; there is none in a language without forms below. No list of topics is
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, zip_longest
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -18,7 +20,7 @@ from nexi.text.languages import LANGUAGES, detect_language
 from nexi.text.names import find_names
 from nexi.text.references import name_subject
 from nexi.text.sentences import sentence_bounds
-from nexi.text.stopwords import STOP, word_set
+from nexi.text.stopwords import STOP
 from nexi.text.terms import join_roots
 from nexi.text.words import find_words, has_unspaced
 
@@ -33,62 +35,17 @@ QUOTED_CHARS = 50  # of a sentence, by which its section is known
 MAX_SENTENCE_CHARS = 1_000
 MAX_NAME_WORDS = 4
 
-FORMS = {  # about a topic of the subject, about a name beside it, and about a page as a whole
-    "en": (
-        "What is known about the {topic} of {subject}?",
-        "What does {name} have to do with {subject}?",
-        "What does “{title}” say?",
-    ),
-    "de": (
-        "Was ist über „{subject}“ zum Thema „{topic}“ bekannt?",
-        "Was hat {name} mit „{subject}“ zu tun?",
-        "Was steht in „{title}“?",
-    ),
-    "fr": (
-        "Que sait-on de « {subject} » au sujet de « {topic} » ?",
-        "Quel est le lien entre {name} et « {subject} » ?",
-        "Que dit « {title} » ?",
-    ),
-    "es": (
-        "¿Qué se sabe de «{subject}» en cuanto a «{topic}»?",
-        "¿Qué relación hay entre {name} y «{subject}»?",
-        "¿Qué dice «{title}»?",
-    ),
-    "zh": ("关于{subject}的“{topic}”，有哪些已知信息？", "{name}和{subject}有什么关系？", "《{title}》讲了什么？"),
-    "ar": (
-        "ما المعروف عن «{topic}» في موضوع «{subject}»؟",
-        "ما علاقة {name} بموضوع «{subject}»؟",
-        "ماذا تقول صفحة «{title}»؟",
-    ),
-}
-_FURNITURE = word_set(  # of a page, in its headings
-    "references reference notes note sources source bibliography literature contents content see also external links link "
-    "further reading footnotes citations citation gallery navigation menu comments comment share related articles article "
-    "about us contact introduction overview summary conclusion conclusions abstract appendix index search login sign up "
-    "newsletter subscribe download downloads page pages home more faq faqs read next previous tags categories copyright "
-    "part parts chapter section step tip tips warning warnings caution outputs output inputs input "
-    "synopsis description name options option example examples parameters parameter arguments argument returns return values "
-    "syntax usage bugs compatibility details general information advertisement terms privacy policy "
-    "license feedback acknowledgements acknowledgments changelog help table author authors this that the of in on for to and "
-    "einzelnachweise weblinks literatur quellen siehe auch inhalt inhaltsverzeichnis einleitung zusammenfassung fazit anhang "
-    "kommentare anmerkungen navigationsmenü références notes liens externes voir aussi sommaire bibliographie conclusion "
-    "annexes résumé articles connexes referencias enlaces externos véase también bibliografía notas introducción resumen "
-    "conclusión índice 参考文献 参考资料 外部链接 外部連結 参见 參見 注释 註釋 目录 导航菜单 简介 概述 المراجع مراجع انظر أيضا "
-    "وصلات خارجية المصادر الهوامش ملاحظات مقدمة محتويات"
-)
-_PRONOUNS = word_set("it its this that these those they them their you your we our us my i me he she his her here there")
+_DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+# About a topic of the subject, about a name beside it, and about a page as a whole, by language.
+FORMS: dict[str, tuple[str, str, str]] = {language: tuple(forms) for language, forms in _DATA["forms"].items()}
+_WORDS = {name: frozenset(words) for name, words in _DATA["words"].items()}
+_FURNITURE = _WORDS["furniture"]  # of a page, in its headings
+_PRONOUNS = _WORDS["pronouns"]
 _JOINING = ("", "of", "of the", "de", "von", "van", "and")  # within a name
-_PREPOSITIONS = word_set("in at during after before under since until among around")
-_OTHER_OPENERS = word_set("more other on for by with from to as of and or but if not why when where who which whose an a")
-_OBJECT_OPENERS = word_set("a an the with from to up out into")
-_VERBS = word_set(
-    "add allow apply avoid build call change check choose clean combine compare compile configure connect convert copy create "
-    "customize debug define delete deploy describe determine disable edit enable export filter find fix format generate get "
-    "handle identify import improve increase insert install join keep know learn limit list load make manage measure merge "
-    "migrate modify monitor move open optimize organize pass prepare prevent print protect provide publish query read reduce "
-    "remove rename replace restore retrieve return run save secure select send set share show sort specify split start stop "
-    "store switch test track train turn understand uninstall update upgrade upload use validate verify view work write"
-)
+_PREPOSITIONS = _WORDS["prepositions"]
+_OTHER_OPENERS = _WORDS["other_openers"]
+_OBJECT_OPENERS = _WORDS["object_openers"]
+_VERBS = _WORDS["verbs"]
 _NUMBERING = re.compile(r"^(?:(?:chapter|section|part|step)\s+)?(?:\d+(?:\.\d+)*|[ivx]+|[a-z])[.):]\s+|^\d+(?:\.\d+)*\s+", re.I)
 _SECTION_NUMBER = re.compile(r"\(\d\w?\)$")  # of a manual
 _MARKUP = re.compile(r"\[edit\]|!?\[([^\]]*)\]\([^)]*\)|[*_`¶#]+")

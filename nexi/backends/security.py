@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from nexi.backends.replies import check_status, json_object, plain_line, read_answer, read_rows
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError
-from nexi.text.stopwords import STOP, word_set
+from nexi.text.stopwords import STOP, read_word_sets
 from nexi.types import Failure, Hit, Query
 
 __all__ = ["Security"]
@@ -43,18 +43,9 @@ _OTHER = re.compile(r"\b(?:PYSEC|RUSTSEC|GO|OSV|MAL|DSA|USN)-\d{4}-\d{1,6}(?:-\d
 _PACKAGE = re.compile(r"\b(?:pkg:)?(pypi|npm|cargo|golang|maven|nuget|gem|composer)[:/]([^\s@]+)(?:@([^\s@]+))?", re.IGNORECASE)
 _GITHUB_ECOSYSTEMS = {"pypi": "pip", "cargo": "rust", "golang": "go", "gem": "rubygems"}
 _NAME = re.compile(r"[A-Za-z][\w.@/-]{1,100}")
-_NOISE = word_set(  # words of a request that stand in no record: NVD wants every word of a query
-    """vulnerability vulnerabilities cve cves security advisory advisories exploit exploits exploited known latest recent new
-    newest current issue issues bug bugs flaw flaws affecting package library any list find"""
-)
-_ATTACKS = word_set(
-    """remote local code command execution injection sql xss csrf ssrf xxe rce dos cross-site cross site scripting request
-    forgery denial service buffer heap stack overflow underflow read write out of bounds use after free memory corruption leak
-    disclosure information privilege privileges escalation elevation bypass authentication authorization path directory
-    traversal deserialization race condition zero-day zero day critical high medium low severity patch patched fix fixed
-    version versions server client software web application plugin module malware attack attacks arbitrary file upload
-    unauthenticated attacker attackers"""
-)
+_WORDS = read_word_sets(__file__)
+_NOISE = _WORDS["noise"]  # words of a request that stand in no record: NVD wants every word of a query
+_ATTACKS = _WORDS["attacks"]
 _SEVERITIES = ("CRITICAL", "HIGH", "MEDIUM", "LOW")
 _NVD_METRICS = ("cvssMetricV40", "cvssMetricV31", "cvssMetricV30", "cvssMetricV2")  # the newest first
 

@@ -1,7 +1,7 @@
 """The formats of files: what they are called, how they are known, who reads them, and what to do about the others.
 
 Above sit `extract`, the fetchers and the reader of local files; below, nothing. A format is known by the type a server names,
-by what a name ends with, and by its bytes; the bytes of a document win over both.
+by what a name ends with, and by its bytes; the bytes of a document win over both. The formats are rows of `registry.json`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import zlib
 from contextlib import suppress
+from pathlib import Path
 
-from msgspec import Struct
+import msgspec
 
 from nexi.errors import FetchError
 from nexi.extract import charset
@@ -18,11 +19,9 @@ from nexi.formats.ocr import can_recognise
 
 UNKNOWN = "application/octet-stream"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
-_OPEN = "application/vnd.oasis.opendocument."
-_XLSB = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
 
 
-class Format(Struct, frozen=True):
+class Format(msgspec.Struct, frozen=True):
     """One format: `reader` is a function of a module of this folder; `advice` is for the owner of what is not read.
 
     A `whole` one cannot be read from its beginning alone; the bytes of a text format do not tell what it is, its name does.
@@ -42,67 +41,7 @@ class Format(Struct, frozen=True):
         return self.reader in ("pdf.read_pdf", "ocr.read_picture", "bundles.read_zip")
 
 
-_UNPACK = "unpack it and give nexi the files inside"
-_RECOGNISE = "install tesseract, and nexi reads the words in pictures"
-_FORMATS = (
-    Format("PDF", ("application/pdf", "application/x-pdf"), ("pdf",), "pdf.read_pdf", whole=True),
-    Format("EPUB book", ("application/epub+zip",), ("epub",), "archives.read_epub", whole=True),
-    Format("Word document", (f"{_OFFICE}wordprocessingml.document",), ("docx", "docm", "dotx"), "wordml.read_docx", whole=True),
-    Format("Excel workbook", (f"{_OFFICE}spreadsheetml.sheet",), ("xlsx", "xlsm", "xltx"), "sheets.read_xlsx", whole=True),
-    Format(
-        "PowerPoint presentation",
-        (f"{_OFFICE}presentationml.presentation", f"{_OFFICE}presentationml.slideshow"),
-        ("pptx", "pptm", "ppsx"),
-        "slides.read_pptx",
-        whole=True,
-    ),
-    Format("OpenDocument text", (f"{_OPEN}text", f"{_OPEN}text-template"), ("odt", "ott"), "opendocument.read_odf", whole=True),
-    Format("OpenDocument spreadsheet", (f"{_OPEN}spreadsheet",), ("ods", "ots"), "opendocument.read_odf", whole=True),
-    Format("OpenDocument presentation", (f"{_OPEN}presentation",), ("odp", "otp"), "opendocument.read_odf", whole=True),
-    Format("CSV table", ("text/csv", "application/csv"), ("csv",), "delimited.read_csv", is_text=True),
-    Format("TSV table", ("text/tab-separated-values",), ("tsv", "tab"), "delimited.read_tsv", is_text=True),
-    Format("e-mail message", ("message/rfc822",), ("eml",), "mail.read_eml", is_text=True),
-    Format("mailbox", ("application/mbox",), ("mbox",), "mail.read_mbox", is_text=True),
-    Format("Jupyter notebook", ("application/x-ipynb+json",), ("ipynb",), "notebooks.read_ipynb", whole=True, is_text=True),
-    Format("RTF document", ("application/rtf", "text/rtf", "text/richtext"), ("rtf",), "rtf.read_rtf"),
-    Format("SRT subtitles", ("application/x-subrip", "text/srt"), ("srt",), "subtitles.read_subtitles", is_text=True),
-    Format("WebVTT subtitles", ("text/vtt",), ("vtt",), "subtitles.read_subtitles", is_text=True),
-    Format("LaTeX source", ("application/x-tex", "text/x-tex"), ("tex", "latex"), "latex.read_latex", is_text=True),
-    Format("MHTML page", ("multipart/related",), ("mhtml", "mht"), "mail.read_mhtml", whole=True, is_text=True),
-    Format("web archive", ("application/warc", "application/x-warc"), ("warc",), "webarchives.read_warc"),
-    Format("Word 97 document", ("application/msword",), ("doc", "dot"), "word97.read_doc", whole=True),
-    Format("Excel 97 workbook", ("application/vnd.ms-excel",), ("xls", "xlt"), "binary_sheets.read_workbook", whole=True),
-    Format("binary Excel workbook", (_XLSB,), ("xlsb",), "binary_sheets.read_workbook", whole=True),
-    Format("Outlook message", ("application/vnd.ms-outlook",), ("msg",), "outlook.read_msg", whole=True),
-    Format("PowerPoint 97 presentation", ("application/vnd.ms-powerpoint",), ("ppt", "pps"), advice="save it as .pptx"),
-    Format("encrypted Office document", ("application/encrypted",), advice="save it without a password"),
-    Format("old Office document", ("application/x-ole-storage",), advice="save it as .docx, .xlsx or .pptx"),
-    Format("Apple iWork document", ("application/vnd.apple.iwork",), ("pages", "numbers", "key"), advice="export it as PDF"),
-    Format("MOBI book", ("application/x-mobipocket-ebook",), ("mobi", "azw", "azw3"), advice="convert it to EPUB"),
-    Format("DjVu document", ("image/vnd.djvu", "image/x-djvu"), ("djvu",), advice="convert it to PDF"),
-    Format("zip archive", ("application/zip", "application/x-zip-compressed"), ("zip",), "bundles.read_zip", whole=True),
-    Format("gzip archive", ("application/gzip", "application/x-gzip"), ("gz", "tgz"), advice=_UNPACK),
-    Format("7z archive", ("application/x-7z-compressed",), ("7z",), advice=_UNPACK),
-    Format("RAR archive", ("application/vnd.rar", "application/x-rar-compressed"), ("rar",), advice=_UNPACK),
-    Format("xz archive", ("application/x-xz",), ("xz",), advice=_UNPACK),
-    Format("bzip2 archive", ("application/x-bzip2",), ("bz2",), advice=_UNPACK),
-    Format("zstd archive", ("application/zstd",), ("zst",), advice=_UNPACK),
-    Format("tar archive", ("application/x-tar",), ("tar",), advice=_UNPACK),
-    Format("PNG picture", ("image/png",), ("png",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
-    Format("JPEG picture", ("image/jpeg",), ("jpg", "jpeg"), "ocr.read_picture", whole=True, advice=_RECOGNISE),
-    Format("GIF picture", ("image/gif",), ("gif",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
-    Format("TIFF picture", ("image/tiff",), ("tif", "tiff"), "ocr.read_picture", whole=True, advice=_RECOGNISE),
-    Format("WebP picture", ("image/webp",), ("webp",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
-    Format("BMP picture", ("image/bmp",), ("bmp",), "ocr.read_picture", whole=True, advice=_RECOGNISE),
-    Format("HEIC picture", ("image/heic", "image/avif"), ("heic", "heif", "avif"), advice="save it as JPEG or PNG"),
-    Format("sound recording", ("audio/mpeg", "audio/ogg", "audio/wav", "audio/flac"), ("mp3", "ogg", "wav", "flac"),
-           advice="give nexi a transcript of it, such as an SRT file"),
-    Format("video", ("video/mp4", "video/webm", "video/x-matroska", "video/quicktime"), ("mp4", "webm", "mkv", "mov"),
-           advice="give nexi its subtitles, an SRT or VTT file"),
-    Format("SQLite database", ("application/vnd.sqlite3",), ("sqlite", "db"), advice="export its tables as CSV"),
-    Format("Parquet table", ("application/vnd.apache.parquet",), ("parquet",), advice="export it as CSV"),
-    Format("program", ("application/x-executable",), ("exe", "so", "dll"), advice="nexi reads documents and text"),
-)  # fmt: skip
+_FORMATS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=tuple[Format, ...])
 _TEXT_TYPES = frozenset((
     "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "application/json", "application/xml", "text/xml",
     "application/rss+xml", "application/atom+xml",
@@ -129,7 +68,7 @@ _MARKS = (
 _INSIDE = (  # what a member of a zip is called, and what such a zip is
     (b"word/document.xml", f"{_OFFICE}wordprocessingml.document"), (b"xl/workbook.xml", f"{_OFFICE}spreadsheetml.sheet"),
     (b"ppt/presentation.xml", f"{_OFFICE}presentationml.presentation"),
-    (b"xl/workbook.bin", _XLSB), (b".iwa", "application/vnd.apple.iwork"),
+    (b"xl/workbook.bin", "application/vnd.ms-excel.sheet.binary.macroenabled.12"), (b".iwa", "application/vnd.apple.iwork"),
 )  # fmt: skip
 _OLE_STREAMS = (
     ("EncryptedPackage", "application/encrypted"), ("WordDocument", "application/msword"),

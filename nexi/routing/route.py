@@ -31,39 +31,13 @@ MIN_RATE = 0.2
 FURTHER = 0.8  # of a kind's other words, each
 MIN_SHARE = 0.5  # of the strongest kind's score, for another kind to count
 
-WEB = ("duckduckgo", "wikipedia", "marginalia", "mwmbl", "yacy")
-GENERAL = ("duckduckgo", "marginalia", "mwmbl", "yacy")  # one of them is asked beside every guess
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "papers": ("crossref", "semanticscholar", "openalex", "arxiv", "doaj", "europepmc"),
-    "preprints": ("arxiv", "semanticscholar", "openalex"),
-    "medicine": ("europepmc", "pubmed", "clinicaltrials"),
-    "trials": ("clinicaltrials", "europepmc", "pubmed"),
-    "data": ("zenodo", "crossref", "openalex"),
-    "programming": ("stackexchange", "github", "hackernews"),
-    "python packages": ("pypi", "github", "stackexchange"),
-    "JavaScript packages": ("npm", "github", "stackexchange"),
-    "Rust packages": ("crates", "github", "stackexchange"),
-    "repositories": ("github", "hackernews"),
-    "discussions": ("hackernews", "stackexchange"),
-    "news": ("gdelt", "duckduckgo"),
-    "packages": ("pypi", "npm", "crates"),
-    "archive": ("wayback", "archive"),
-    "places": ("nominatim", "wikipedia", "wikidata"),
-    "books": ("openlibrary", "archive", "crossref"),
-    "archived pages": ("wayback", "archive"),
-    "archives": ("archive", "openlibrary"),
-    "facts": ("wikipedia", "duckduckgo", "wikidata"),
-}
-FOCUS_KINDS: Mapping[str, tuple[str, ...]] = {
-    "docs": ("programming",),
-    "papers": ("papers",),
-    "news": ("news",),
-    "code": ("programming", "repositories"),
-    "places": ("places",),
-    "discussions": ("discussions",),
-}
-
-
+SMALL_INDEXES = ("marginalia", "mwmbl", "yacy")  # of the web, which know no dates
+GENERAL = ("duckduckgo", *SMALL_INDEXES)  # one of them is asked beside every guess
+WEB = ("duckduckgo", "wikipedia", *SMALL_INDEXES)
+_Kinds = dict[str, dict[str, tuple[str, ...]]]
+_KINDS = msgspec.json.decode(Path(__file__).with_name("kinds.json").read_bytes(), type=_Kinds)
+KINDS = _KINDS["services"]  # by kind, the best first
+FOCUS_KINDS = _KINDS["of_focus"]
 # Identifiers and shapes; the words of each kind are in `cues.json`.
 _PATTERNS = (
     ("trials", 6.0, r"\bNCT\d{8}\b"),
@@ -153,16 +127,19 @@ def route_query(query: Query, available: Collection[str], meaning: Mapping[str, 
             if service in available and _can_take(service, query):
                 choices.setdefault(service, Choice(service, reason))
 
+    # The best service of each of the two strongest kinds, and the next of the strongest.
     kinds = list(_rank_kinds(query, meaning))[:2]
-    for place in (0, 1):
-        for kind, reason in kinds if place == 0 else kinds[:1]:
-            add(KINDS[kind][place : place + 1], reason)
+    for kind, reason in kinds:
+        add(KINDS[kind][:1], reason)
+    for kind, reason in kinds[:1]:
+        add(KINDS[kind][1:2], reason)
     add([service for service in GENERAL if service in available and _can_take(service, query)][:1], "the general web")
     if not kinds or len(choices) < MAX_SERVICES - 1:
-        add(WEB[1:2], "facts and names")
+        add(("wikipedia",), "facts and names")
     if not kinds and len(choices) < 2:
         add(WEB, "the general web")
     count = min(len(choices), MAX_SERVICES)
+    # What follows stands in reserve.
     for kind, reason in kinds:
         add(KINDS[kind], reason)
     add(WEB, "the general web")
@@ -175,28 +152,10 @@ def _can_take(service: str, query: Query) -> bool:
     """Whether a service has what a query needs: a filter that was asked for, an address, a name of a package."""
     row = SERVICES[service]
     if query.sites and "site" not in row.filters:
-        return any(site.strip("./").endswith(host) for site in query.sites for host in _HOSTS.get(service, ()))
-    if query.time_range and "time" not in row.filters and service in WEB[2:]:
+        return any(site.strip("./").endswith(row.hosts) for site in query.sites)
+    if query.time_range and "time" not in row.filters and service in SMALL_INDEXES:
         return False
     return row.wording not in ("address", "package") or bool(phrase_query(query, service).text)
-
-
-_HOSTS: Mapping[str, tuple[str, ...]] = {
-    "wikipedia": ("wikipedia.org",),
-    "wikidata": ("wikidata.org",),
-    "arxiv": ("arxiv.org",),
-    "github": ("github.com",),
-    "stackexchange": ("stackexchange.com", "stackoverflow.com", "superuser.com", "serverfault.com", "askubuntu.com"),
-    "hackernews": ("news.ycombinator.com",),
-    "europepmc": ("europepmc.org",),
-    "pubmed": ("ncbi.nlm.nih.gov", "nih.gov"),
-    "clinicaltrials": ("clinicaltrials.gov",),
-    "openlibrary": ("openlibrary.org",),
-    "zenodo": ("zenodo.org",),
-    "archive": ("archive.org",),
-    "pypi": ("pypi.org",),
-    "npm": ("npmjs.com",),
-}
 
 
 def _rank_kinds(query: Query, meaning: Mapping[str, float]) -> Iterator[tuple[str, str]]:
@@ -217,7 +176,8 @@ def _rank_kinds(query: Query, meaning: Mapping[str, float]) -> Iterator[tuple[st
         reasons.setdefault("news", "news: only the last days are wanted")
     for kind, rate in meaning.items():
         if rate >= MIN_RATE:
-            own = _MEANT.get(kind, kind)
+            # The model knows fewer kinds than the words: what it says counts for the finest that they show.
+            own = "facts" if kind == "encyclopedia" else kind
             own = max((name for name in _FINER.get(own, ()) if name in scores), key=lambda name: scores[name], default=own)
             scores[own] = scores.get(own, 0.0) + MEANING_WEIGHT * rate
             reasons.setdefault(own, f"{kind}, by its meaning")
@@ -227,7 +187,6 @@ def _rank_kinds(query: Query, meaning: Mapping[str, float]) -> Iterator[tuple[st
             yield kind, reasons[kind]
 
 
-_MEANT = {"encyclopedia": "facts"}
 _FINER = {
     "packages": ("python packages", "JavaScript packages", "Rust packages"),
     "papers": ("preprints",),

@@ -26,6 +26,7 @@ class Service(msgspec.Struct, frozen=True):
     interval_s: float = 1.0  # between two requests
     wording: Wording = "keywords"
     filters: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()  # whose pages it finds, for a query that is limited to sites
     credit: str = ""  # what must stand beside its results
     key: str = ""  # what a key changes, where it takes one
     needs_url: bool = False  # it is asked only where an address is set

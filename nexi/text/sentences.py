@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nexi.text.stopwords import word_set
+from nexi.text.stopwords import read_word_sets
 
 MAX_WORD_CHARS = 24  # of the words beside a full stop that are looked at
 GLUED_STARTS = "The|This|These|It|He|She|They|We|There|In|However"  # after "end.The", where a page lost its blank
@@ -40,45 +40,17 @@ _NEXT_WORD = re.compile(r"[^\W\d_]+(?!\.)\b")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}")  # U.S, Ph.D, т.д
 _NUMERAL = re.compile(r"\d|[IVXLC]{1,5}\b|[A-Z]\b")
 
-_LINKING = word_set(  # never the last word of a sentence
-    "eg e.g ie i.e cf viz vs bzw ca d.h z.b u.a i.d.r o.ä v.a sog evtl ggf vgl insb resp t.ex bl.a bijv d.w.z m.in np tzn "
-    "tzw tj t.j napr např tzv p.ej p.ex par.ex ee c.à.d т.е напр им ул av"
-)
-_TITLES = word_set(  # before a name, with a capital
-    "mr mrs ms mx dr prof gen col sgt capt cpt cmdr cpl lt maj brig adm rev fr hon gov sen rep pres supt insp atty det "
-    "sec-gen messrs mme mmes mlle mgr dra sra srta dña lic dott sig sig.ra avv geom ing dipl mag fa hr hrn frl dhr mevr mw "
-    "ds drs ir mgr inż hab mudr judr phdr rndr bc bp ks św проф акад доц г-н г-жа тов св डॉ श्री ডা ד"
-)
-_NUMBERED = word_set(  # before a number
-    "no nos nr nrs núm num n.º № art arts sec secs sect ch chap cap para par p pp pg vol vols fig figs tab eq eqs ed eds ex "
-    "abs bd kap ziff s str hs op sp approx aprox env c ca circa rd ext apt ste lot rev v ver стр рис табл гл д кв"
-)
-_WORDS_TOO = word_set("no nos art arts lot par cap tab ex ext")  # of these
-_MAY_END = word_set(  # the last word of a sentence only where a word follows that begins one
-    "etc al esq est usw geb gest gegr verl hrsg zit gem fl aft bef approx op q.v г гг в вв тыс млн млрд руб др пр обл р н.э"
-)
-_NAMES_MAY_END = word_set(  # the same, with a capital
-    "inc ltd co corp bros llc plc cie jr sr st ave blvd rd mt ft hwy dept univ assn dist div ss sta sto jan feb mar apr jun "
-    "jul aug sep sept oct nov dec mon tue tues wed thu thurs fri sat sun mio mrd tsd std chr jh jhdt aufl bsp gem geb"
-)
-_STARTERS = word_set(
-    "the this that these those there they he she it its his her their we our you your i my a an in on at by after before "
-    "when while although though however but and as for from if since so then thus to under until what where which who why "
-    "with within without one some many most both each every everyone everybody another others several "
-    "according also now today here how not only such because during despite once later meanwhile nothing der die das er sie "
-    "es ein eine dies diese dieser dieses im am auf mit nach seit bei von zu zum zur und aber doch dann dort da wir ich man "
-    "als wenn obwohl während sein seine ihr ihre nur auch für um bis heute damit dabei dazu hier nun jedoch le la les un "
-    "une il elle ils elles ce cette ces dans en au aux sur pour par mais et donc puis nous vous je son sa ses leur leurs "
-    "depuis après avant el los las él ella ellos ellas se su sus con por para pero y este esta estos desde según cuando "
-    "como lo al o os as ele ela eles em um uma mas na não gli nel nella ma anche questo questa lui lei de het een hij zij "
-    "ze dit dat deze op na voor maar daarna er он она оно они в на по с это этот эта эти его её их но и а как когда после "
-    "для у к от за там тогда мы я вы"
-)
-_NAME_PARTICLES = word_set("le la el de des du da di das dos los las van von al il o a i y e")  # M. Le Pen
-_BEFORE_ORDINAL = word_set(
-    "am im der die das dem den des vom zum zur beim ein eine einen einem seinem seinen ihrem ihren bis seit und ab"
-)
-_EXCLAIMED = word_set("yahoo jeopardy wham oklahoma airplane yum panic joomla moulin rouge mia")
+_WORDS = read_word_sets(__file__)
+_LINKING = _WORDS["linking"]  # never the last word of a sentence
+_TITLES = _WORDS["titles"]  # before a name, with a capital
+_NUMBERED = _WORDS["numbered"]  # before a number
+_WORDS_TOO = _WORDS["words_too"]  # of these
+_MAY_END = _WORDS["may_end"]  # the last word of a sentence only where a word follows that begins one
+_NAMES_MAY_END = _WORDS["names_may_end"]  # the same, with a capital
+_STARTERS = _WORDS["starters"]
+_NAME_PARTICLES = _WORDS["name_particles"]  # M. Le Pen
+_BEFORE_ORDINAL = _WORDS["before_ordinals"]
+_EXCLAIMED = _WORDS["exclaimed"]
 _GERMAN_MONTH = re.compile(
     r"\. ?(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|Jahrtausend)\b"
 )

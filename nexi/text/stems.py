@@ -7,30 +7,14 @@ English, which leaves most words of its neighbours alone.
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
 VERSION = 2  # raise it when the same word gets another root: an index that stores roots is built anew then
-IRREGULAR = {
-    form: base
-    for base, forms in (
-        ("write", "wrote written writer"), ("lead", "led"), ("build", "built"), ("begin", "began begun"), ("win", "won"),
-        ("lose", "lost loss"), ("find", "found"), ("make", "made"), ("give", "gave given"), ("take", "took taken"),
-        ("hold", "held"), ("know", "knew known"), ("become", "became"), ("sell", "sold sale"), ("die", "died dying dead death"),
-        ("born", "birth"), ("see", "saw seen"), ("go", "went gone"), ("come", "came"), ("get", "got gotten"), ("say", "said"),
-        ("leave", "left"), ("send", "sent"), ("spend", "spent"), ("teach", "taught"), ("think", "thought"), ("buy", "bought"),
-        ("bring", "brought"), ("fight", "fought"),
-        ("catch", "caught"), ("choose", "chose chosen choice"), ("rise", "rose risen"),
-        ("speak", "spoke spoken"), ("break", "broke broken"), ("drive", "drove driven"), ("eat", "ate eaten"),
-        ("fall", "fell fallen"),
-        ("grow", "grew grown"), ("draw", "drew drawn"), ("fly", "flew flown"), ("throw", "threw thrown"),
-        ("keep", "kept"), ("mean", "meant"), ("meet", "met"), ("pay", "paid"), ("run", "ran"), ("sing", "sang sung song"),
-        ("sit", "sat"), ("stand", "stood"), ("tell", "told"), ("understand", "understood"), ("wear", "wore worn"),
-        ("people", "person"),
-        ("use", "used using uses user"), ("child", "children"), ("man", "men"), ("woman", "women"), ("life", "lives"),
-        ("marry", "marriage married"), ("grow", "growth"), ("high", "height"), ("long", "length"), ("strong", "strength"),
-    )
-    for form in forms.split()
-}  # fmt: skip
+_FORMS: dict[str, str] = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes())  # by the word they are read as
+IRREGULAR = {form: base for base, forms in _FORMS.items() for form in forms.split()}
 _SCRIPTS = (  # first and last letter, and the algorithm
     ("\u0370", "\u03ff", "greek"),
     ("\u0400", "\u04ff", "russian"),

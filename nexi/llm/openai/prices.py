@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from msgspec import Struct
+import msgspec
 
 
-class Price(Struct, frozen=True):
+class Price(msgspec.Struct, frozen=True):
     """US dollars for a million tokens."""
 
     input: float
@@ -25,27 +26,7 @@ class Price(Struct, frozen=True):
 FREE = Price(0.0, 0.0)
 ANY_MODEL = "*"  # among the overrides: the price of whatever has none
 
-PRICES: Mapping[str, Price] = {
-    "claude-3.5-haiku": Price(0.80, 4.00),
-    "claude-haiku-4.5": Price(1.00, 5.00),
-    "claude-sonnet-4": Price(3.00, 15.00),
-    "claude-sonnet-4.5": Price(3.00, 15.00),
-    "gemini-2.0-flash-001": Price(0.10, 0.40),
-    "gemini-2.5-flash": Price(0.30, 2.50),
-    "gemini-2.5-flash-lite": Price(0.10, 0.40),
-    "gemini-2.5-pro": Price(1.25, 10.00),
-    "gpt-4.1": Price(2.00, 8.00),
-    "gpt-4.1-mini": Price(0.40, 1.60),
-    "gpt-4.1-nano": Price(0.10, 0.40),
-    "gpt-4o": Price(2.50, 10.00),
-    "gpt-4o-mini": Price(0.15, 0.60),
-    "gpt-5": Price(1.25, 10.00),
-    "gpt-5-mini": Price(0.25, 2.00),
-    "gpt-5-nano": Price(0.05, 0.40),
-    "text-embedding-3-large": Price(0.13, 0.0),
-    "text-embedding-3-small": Price(0.02, 0.0),
-}
-
+PRICES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, Price])
 _DATE = re.compile(r"-20\d\d-?\d\d-?\d\d$")
 
 
