@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.backends.replies import with_sites
+from nexi.backends.replies import service_message, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.focus import FOCUSES, within_focus
@@ -119,7 +119,7 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
         raise BackendError(
             Notice("searxng.bad_query", "SearXNG did not accept the query"),
             code="bad_query",
-            cause=f"HTTP 400: {_error_message(body)}",
+            cause=f"HTTP 400: {service_message(body)}",
             fix=Notice("fix.query", "change the query, its language or its time range"),
             actor="model",
         )
@@ -186,11 +186,3 @@ def _wrong_url(cause: str) -> BackendError:
         cause=cause,
         fix=Notice("fix.searxng_url", "set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:8080"),
     )
-
-
-def _error_message(body: bytes) -> str:
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        return "no reason given"
-    return str(data.get("error", "no reason given"))[:200] if isinstance(data, dict) else "no reason given"

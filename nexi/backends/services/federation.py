@@ -7,20 +7,21 @@ by itself, as `nexi doctor` does, this backend asks the same members without the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from nexi.errors import BackendError
 from nexi.ports import SearchBackend
 from nexi.routing.asking import ask_services
-from nexi.routing.fusion import fuse_hits
+from nexi.routing.fusion import fuse_hits, merge_papers
 from nexi.routing.route import Choice, Route, phrase_query, route_query
 from nexi.routing.table import SERVICES
 from nexi.routing.unreachable import UNREACHABLE, describe_unreachable
-from nexi.types import Failure, Hit, Query, SearchOutcome
+from nexi.types import Failure, Hit, Paper, Query, SearchOutcome
 
 NAME = "services"
+MAX_RECORD_S = 4.0  # a page is read while its record is not known, so it must not wait long
 RateMeaning = Callable[[str], Mapping[str, float]]  # how much a question is of each kind
 
 
@@ -82,3 +83,25 @@ class OpenServices:
         for member in self._members.values():
             if hasattr(member, "aclose"):
                 await member.aclose()
+
+
+async def find_record(doi: str, backends: Sequence[SearchBackend], max_s: float = MAX_RECORD_S) -> Paper | None:
+    """The record of one paper from several indexes at once, since one knows of a notice that another does not.
+
+    An index that does not answer in time, or fails, says nothing.
+    """
+
+    async def ask(backend: SearchBackend) -> Paper | None:
+        try:
+            async with asyncio.timeout(max_s):
+                hits = await backend.search(Query(doi, count=1))
+        except (BackendError, TimeoutError):
+            return None
+        return next((hit.paper for hit in hits if hit.paper and hit.paper.doi == doi), None)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(ask(backend)) for backend in backends]
+    merged = None
+    for task in tasks:
+        merged = merge_papers(merged, task.result())
+    return merged

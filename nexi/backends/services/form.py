@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -15,6 +15,8 @@ from nexi.backends.replies import plain_line, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 from nexi.urls import is_web_url
+
+Row: TypeAlias = dict[str, Any]  # one result, as its service writes it
 
 MAX_SNIPPET_CHARS = 500
 _DAY = re.compile(r"(\d{4})-?(\d\d)?-?(\d\d)?")
@@ -39,7 +41,7 @@ class ServiceForm(Struct, frozen=True):
 
     base: str
     request: Callable[[Query, Caller], BackendRequest]
-    read_row: Callable[[dict[str, Any], Caller], Hit | None]
+    read_row: Callable[[Row, Caller], Hit | None]
     rows: str = ""
     unfold: Callable[[Any], Any] | None = None  # makes a list of rows of what stands at the path
     is_empty: Callable[[Any], bool] | None = None  # says that an answer without the path means no results
@@ -72,7 +74,7 @@ def dig(value: Any, path: str) -> Any:
     return value
 
 
-def dig_rows(value: Any, path: str) -> list[dict[str, Any]]:
+def dig_rows(value: Any, path: str) -> list[Row]:
     """The objects of the list at a path."""
     return read_rows(dig(value, path))
 

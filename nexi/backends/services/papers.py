@@ -16,6 +16,7 @@ from nexi.answers.papers import read_title_standing
 from nexi.backends.sender import BackendRequest
 from nexi.backends.services.form import (
     Caller,
+    Row,
     ServiceForm,
     dig,
     dig_rows,
@@ -58,7 +59,7 @@ def _join_pages(first: str, last: str) -> str:
     return f"{first}-{last}" if first and last and first != last else first
 
 
-def _read_count(row: dict[str, Any], name: str) -> int:
+def _read_count(row: Row, name: str) -> int:
     count = row.get(name)
     return max(0, count) if isinstance(count, int) else 0
 
@@ -78,7 +79,7 @@ def unfold_openalex(data: Any) -> Any:
     return data.get("results", [data] if "doi" in data else None) if isinstance(data, dict) else None
 
 
-def read_openalex(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_openalex(row: Row, caller: Caller) -> Hit | None:
     doi = read_doi(read_line(row, "doi"))
     paper = Paper(
         doi,
@@ -134,7 +135,7 @@ def unfold_crossref(message: Any) -> Any:
     return message.get("items", [message] if "DOI" in message else None) if isinstance(message, dict) else None
 
 
-def read_crossref(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_crossref(row: Row, caller: Caller) -> Hit | None:
     doi = read_doi(read_line(row, "DOI"))
     standing, notice = read_crossref_updates(row)
     relations = dig(row, "relation")
@@ -159,13 +160,13 @@ def read_crossref(row: dict[str, Any], caller: Caller) -> Hit | None:
     return _build_hit("crossref", url, read_line(row, "title"), paper, about=read_line(row, "abstract"), published=day)
 
 
-def read_crossref_updates(row: dict[str, Any]) -> tuple[str, str]:
+def read_crossref_updates(row: Row) -> tuple[str, str]:
     """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them.
 
     Some publishers retract a paper in its own record, which then updates itself. A paper that was reinstated is sound again.
     """
 
-    def read_date(update: dict[str, Any]) -> list[int]:
+    def read_date(update: Row) -> list[int]:
         parts = dig(update, "updated.date-parts.0")
         return [part for part in parts if isinstance(part, int)] if isinstance(parts, list) else []
 
@@ -182,11 +183,11 @@ def read_crossref_updates(row: dict[str, Any]) -> tuple[str, str]:
     return standing, notice
 
 
-def _same_doi(update: dict[str, Any], row: dict[str, Any]) -> bool:
+def _same_doi(update: Row, row: Row) -> bool:
     return read_doi(read_line(update, "DOI")) == read_doi(read_line(row, "DOI"))
 
 
-def _crossref_name(author: dict[str, Any]) -> str:
+def _crossref_name(author: Row) -> str:
     return join_parts((read_line(author, "given"), read_line(author, "family")), " ") or read_line(author, "name")
 
 
@@ -200,7 +201,7 @@ def europepmc_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/search", {**params, "email": caller.contact})
 
 
-def read_europepmc(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_europepmc(row: Row, caller: Caller) -> Hit | None:
     doi, source, number, pmc = read_doi(read_line(row, "doi")), *(read_line(row, name) for name in ("source", "id", "pmcid"))
     links = dig_rows(row, "commentCorrectionList.commentCorrection")
     notices = ((read_line(link, "type"), read_line(link, "id")) for link in links)
@@ -261,7 +262,7 @@ def unfold_unpaywall(data: Any) -> Any:
     return [data] if isinstance(data, dict) and "doi" in data else None
 
 
-def read_unpaywall(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_unpaywall(row: Row, caller: Caller) -> Hit | None:
     doi, locations = read_doi(read_line(row, "doi")), dig_rows(row, "oa_locations")
     # A copy in a repository goes before the publisher's, who may refuse programs.
     copies = [location for location in locations if read_line(location, "host_type") == "repository"]
@@ -301,7 +302,7 @@ def unfold_pubmed(result: Any) -> Any:
     return [result.get(number) for number in read_lines(result, "uids")] if isinstance(dig(result, "uids"), list) else None
 
 
-def read_pubmed(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_pubmed(row: Row, caller: Caller) -> Hit | None:
     ids = {read_line(item, "idtype"): read_line(item, "value") for item in dig_rows(row, "articleids")}
     notices = ((read_line(link, "reftype"), read_line(link, "pmid")) for link in dig_rows(row, "references"))
     standing, notice = _choose_standing(notices, read_lines(row, "pubtype"))
@@ -335,7 +336,7 @@ def semanticscholar_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/paper/search", params, {"x-api-key": caller.key})
 
 
-def read_semanticscholar(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_semanticscholar(row: Row, caller: Caller) -> Hit | None:
     doi, arxiv = read_doi(read_line(row, "externalIds.DOI")), read_line(row, "externalIds.ArXiv")
     paper = Paper(
         doi,
@@ -362,7 +363,7 @@ def doaj_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request(f"/search/articles/{words}", {"pageSize": str(min(query.count, 50))})
 
 
-def read_doaj(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_doaj(row: Row, caller: Caller) -> Hit | None:
     about = row.get("bibjson")
     ids = {read_line(item, "type").lower(): read_line(item, "id") for item in dig_rows(about, "identifier")}
     doi, link = read_doi(ids.get("doi", "")), read_web_url(about, "link.0.url")
@@ -383,7 +384,7 @@ def read_doaj(row: dict[str, Any], caller: Caller) -> Hit | None:
 # Zenodo
 
 
-def read_zenodo(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_zenodo(row: Row, caller: Caller) -> Hit | None:
     about, number = row.get("metadata"), read_line(row, "id")
     doi = read_doi(read_line(row, "doi"))
     day = read_day(about, "publication_date")
@@ -404,7 +405,7 @@ def read_zenodo(row: dict[str, Any], caller: Caller) -> Hit | None:
 # ClinicalTrials.gov
 
 
-def read_clinicaltrials(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_clinicaltrials(row: Row, caller: Caller) -> Hit | None:
     about = row.get("protocolSection")
     number = read_line(about, "identificationModule.nctId")
     if not number:

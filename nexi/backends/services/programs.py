@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, ServiceForm, join_parts, read_day, read_line, read_web_url, search_by
+from nexi.backends.services.form import Caller, Row, ServiceForm, join_parts, read_day, read_line, read_web_url, search_by
 from nexi.types import Hit, Query
 
 __all__ = ["FORMS"]
@@ -27,7 +26,7 @@ def github_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request(f"/{path}", {"q": words[:256], "per_page": str(min(query.count, 50))}, headers)
 
 
-def read_github(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_github(row: Row, caller: Caller) -> Hit | None:
     """A repository, or a file of code with the repository that holds it."""
     url, name = read_web_url(row, "html_url"), read_line(row, "full_name")
     if not name:
@@ -42,7 +41,7 @@ def pypi_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request(f"/pypi/{quote(query.text.strip().lower(), safe='')}/json")
 
 
-def read_pypi(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_pypi(row: Row, caller: Caller) -> Hit | None:
     name, version = read_line(row, "name"), read_line(row, "version")
     if not name:
         return None
@@ -53,7 +52,7 @@ def read_pypi(row: dict[str, Any], caller: Caller) -> Hit | None:
     return Hit(url, f"{name} {version}", join_parts(facts), "", "pypi")
 
 
-def read_npm(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_npm(row: Row, caller: Caller) -> Hit | None:
     name, version = read_line(row, "package.name"), read_line(row, "package.version")
     url = read_web_url(row, "package.links.npm") or (f"https://www.npmjs.com/package/{name}" if name else "")
     facts = (f"version {version}", read_line(row, "package.license"), read_line(row, "package.description"))
@@ -61,7 +60,7 @@ def read_npm(row: dict[str, Any], caller: Caller) -> Hit | None:
     return Hit(url, f"{name} {version}", join_parts(facts), day, "npm") if name and url else None
 
 
-def read_crates(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_crates(row: Row, caller: Caller) -> Hit | None:
     """docs.rs has the same facts as crates.io in a page that needs no scripts."""
     name = read_line(row, "name", "id")
     version = read_line(row, "max_stable_version", "max_version", "newest_version")
@@ -70,7 +69,7 @@ def read_crates(row: dict[str, Any], caller: Caller) -> Hit | None:
     return Hit(f"https://docs.rs/crate/{name}/latest", f"{name} {version}", join_parts(facts), day, "crates") if name else None
 
 
-def read_hackernews(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_hackernews(row: Row, caller: Caller) -> Hit | None:
     """The thread, which is what the service adds; the page it is about stands in the snippet."""
     number, title = read_line(row, "objectID"), read_line(row, "title", "story_title")
     if not (number.isdigit() and title):

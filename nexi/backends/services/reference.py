@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, ServiceForm, join_parts, read_line, read_lines, read_web_url, search_by
+from nexi.backends.services.form import Caller, Row, ServiceForm, join_parts, read_line, read_lines, read_web_url, search_by
 from nexi.types import Hit, Query
 
 __all__ = ["FORMS"]
@@ -28,14 +27,14 @@ def wikidata_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/w/api.php", params)
 
 
-def read_wikidata(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_wikidata(row: Row, caller: Caller) -> Hit | None:
     number, label = read_line(row, "id"), read_line(row, "label", "display.label.value")
     about = read_line(row, "description", "display.description.value")
     url = f"https://www.wikidata.org/wiki/{number}"
     return Hit(url, label, join_parts((about, number)), "", "wikidata") if number and label else None
 
 
-def read_openlibrary(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_openlibrary(row: Row, caller: Caller) -> Hit | None:
     key, year = read_line(row, "key"), read_line(row, "first_publish_year")
     authors = ", ".join(read_lines(row, "author_name")[:5])
     isbn, publisher = read_line(row, "isbn"), read_line(row, "publisher")
@@ -49,7 +48,7 @@ def nominatim_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/search", {**params, "email": caller.contact}, {"Accept-Language": query.language})
 
 
-def read_nominatim(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_nominatim(row: Row, caller: Caller) -> Hit | None:
     """A place: its article where the map names one, since the map's own page needs scripts to be read."""
     kind, number = read_line(row, "osm_type"), read_line(row, "osm_id")
     full = read_line(row, "display_name")

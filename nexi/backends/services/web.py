@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, ServiceForm, dig, join_parts, read_day, read_line, read_web_url, search_by
+from nexi.backends.services.form import Caller, Row, ServiceForm, dig, join_parts, read_day, read_line, read_web_url, search_by
 from nexi.text.languages import name_language
 from nexi.types import Hit, Query
 
@@ -21,12 +21,12 @@ def marginalia_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/search", params, {"API-Key": caller.key or MARGINALIA_PUBLIC_KEY})
 
 
-def read_marginalia(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_marginalia(row: Row, caller: Caller) -> Hit | None:
     url = read_web_url(row, "url")
     return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "marginalia") if url else None
 
 
-def read_mwmbl(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_mwmbl(row: Row, caller: Caller) -> Hit | None:
     """Title and extract come in pieces, the words that match apart from the others."""
     url = read_web_url(row, "url")
     title, extract = (_join_pieces(row.get(name)) for name in ("title", "extract"))
@@ -39,7 +39,7 @@ def _join_pieces(value: Any) -> str:
     return read_line({"text": value}, "text")
 
 
-def read_yacy(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_yacy(row: Row, caller: Caller) -> Hit | None:
     url = read_web_url(row, "link")
     return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "yacy") if url else None
 
@@ -58,7 +58,7 @@ def gdelt_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/doc", params)
 
 
-def read_gdelt(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_gdelt(row: Row, caller: Caller) -> Hit | None:
     url, day = read_web_url(row, "url"), read_day({"day": read_line(row, "seendate")[:8]}, "day")
     facts = (read_line(row, "domain"), read_line(row, "language"), read_line(row, "sourcecountry"))
     return Hit(url, read_line(row, "title"), join_parts(facts), day, "gdelt") if url else None
@@ -70,7 +70,7 @@ def archive_request(query: Query, caller: Caller) -> BackendRequest:
     return BackendRequest(f"{caller.base}/advancedsearch.php", params=params)
 
 
-def read_archive(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_archive(row: Row, caller: Caller) -> Hit | None:
     name = read_line(row, "identifier")
     facts = (read_line(row, "mediatype"), read_line(row, "creator"), read_line(row, "description"))
     url = f"https://archive.org/details/{quote(name)}"
@@ -82,7 +82,7 @@ def wayback_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/wayback/available", {"url": address, "timestamp": day if day.isdigit() else ""})
 
 
-def read_wayback(row: dict[str, Any], caller: Caller) -> Hit | None:
+def read_wayback(row: Row, caller: Caller) -> Hit | None:
     url, day = read_web_url(row, "url"), read_day({"day": read_line(row, "timestamp")[:8]}, "day")
     if not url or row.get("available") is not True:
         return None
