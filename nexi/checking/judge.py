@@ -26,6 +26,7 @@ from nexi.errors import ContextOverflowError, LLMError, NexiError
 from nexi.ports import LLM, Clock, PairModel
 from nexi.prompts import render
 from nexi.structured.json_reader import find_values
+from nexi.structured.schema_check import object_schema
 from nexi.types import JudgeFigure, Message, PairScore, Usage
 
 __all__ = ["Case", "GradedJudge", "Judge", "JudgePairModel", "Judgement", "Judging", "LlmJudge", "PairJudge"]
@@ -296,19 +297,14 @@ def quote_text(text: str) -> str:
 
 
 def reply_schema(most: int) -> dict[str, Any]:
-    entry = {
-        "type": "object",
-        "properties": {
-            "n": {"type": "integer"},
-            "passages": {"type": "array", "items": {"type": "integer"}},
-            "differs": {"type": "string"},
-            "verdict": {"type": "string", "enum": list(FINDINGS)},
-        },
-        "required": ["n", "passages", "differs", "verdict"],
-        "additionalProperties": False,
+    fields = {
+        "n": {"type": "integer"},
+        "passages": {"type": "array", "items": {"type": "integer"}},
+        "differs": {"type": "string"},
+        "verdict": {"type": "string", "enum": list(FINDINGS)},
     }
-    entries = {"type": "array", "items": entry, "maxItems": most}
-    return {"type": "object", "properties": {"items": entries}, "required": ["items"], "additionalProperties": False}
+    entries = {"type": "array", "items": object_schema(fields, is_closed=True), "maxItems": most}
+    return object_schema({"items": entries}, is_closed=True)
 
 
 def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgement]:

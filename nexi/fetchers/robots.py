@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -32,24 +32,12 @@ class RobotsFile(Struct, frozen=True):
 
 
 GetFile: TypeAlias = Callable[[str], Awaitable[RobotsFile]]
-
-
-class _RobotsRules(Protocol):
-    def can_fetch(self, url: str, user_agent: str) -> bool: ...
-
-
-class _Blanket(Struct, frozen=True):
-    """One answer for the whole site."""
-
-    allowed: bool
-
-    def can_fetch(self, url: str, user_agent: str) -> bool:
-        return self.allowed
+Rules: TypeAlias = Callable[[str, str], bool]  # whether a URL may be read by a program of this name
 
 
 @dataclass(slots=True)
 class _Entry:
-    reading: asyncio.Task[_RobotsRules]
+    reading: asyncio.Task[Rules]
     expires: float
 
 
@@ -71,7 +59,7 @@ class Robots:
             self._entries[url.origin] = entry
         # Shielded: a page that is cancelled must not take the answer away from the others.
         rules = await asyncio.shield(entry.reading)
-        return rules.can_fetch(url.href, self._user_agent)
+        return rules(url.href, self._user_agent)
 
     async def aclose(self) -> None:
         entries, self._entries = self._entries, {}
@@ -79,25 +67,22 @@ class Robots:
             entry.reading.cancel()
         await asyncio.gather(*(entry.reading for entry in entries.values()), return_exceptions=True)
 
-    async def _fetch_rules(self, origin: str) -> _RobotsRules:
+    async def _fetch_rules(self, origin: str) -> Rules:
         try:
             file = await self._get(f"{origin}/robots.txt")
         except FetchError:
             self._keep_briefly(origin)
-            return _Blanket(allowed=True)
+            return lambda _url, _name: True
         if file.status >= 500:
             self._keep_briefly(origin)
-            return _Blanket(allowed=False)
-        is_file = 200 <= file.status < 300 and file.text
-        return await asyncio.to_thread(_parse_rules, file.text) if is_file else _Blanket(allowed=True)
+            return lambda _url, _name: False
+        if not (200 <= file.status < 300 and file.text):
+            return lambda _url, _name: True
+        from protego import Protego
+
+        rules: Rules = (await asyncio.to_thread(Protego.parse, file.text)).can_fetch
+        return rules
 
     def _keep_briefly(self, origin: str) -> None:
         if entry := self._entries.get(origin):
             entry.expires = self._clock.monotonic() + KEPT_AFTER_FAILURE_S
-
-
-def _parse_rules(text: str) -> _RobotsRules:
-    from protego import Protego
-
-    rules: _RobotsRules = Protego.parse(text)
-    return rules

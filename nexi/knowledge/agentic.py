@@ -161,21 +161,20 @@ class _AgenticSearch:
 
     # --- stage 1: what is known
 
-    async def _check_store(self, queries: Sequence[str]) -> bool:
-        """Ask the store and have the passages judged, unless the judge has seen just these; whether it was asked."""
+    async def _check_store(self, queries: Sequence[str]) -> None:
+        """Ask the store and have the passages judged, unless the judge has seen just these."""
         for query in queries:
             self._rankings[query] = await self.retriever.search(query, self.scope, self.settings.max_qdrant_results)
         self.passages = _merge_rankings([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
         self.passages = self.passages[: self.settings.max_qdrant_results]
         ids = frozenset(p.id for p in self.passages[:TOP])
         if ids in self._judged:
-            return False
+            return
         self._judged.add(ids)
         self.verdict = await self.judge.assess(self.query, self.passages[:TOP])
         self._record_step("local_check", completeness=self.verdict.score, gaps=list(self.verdict.gaps), query=self.current)
         if (self.verdict.score, len(self.passages)) > (self.best[0], len(self.best[1])):
             self.best = (self.verdict.score, self.passages)
-        return True
 
     # --- stage 2: where to look
 

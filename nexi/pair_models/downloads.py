@@ -1,20 +1,19 @@
 """Published cross-encoders that nexi knows by name, and how their files are fetched.
 
-The command that asks for consent is above; below are HTTP and the table `published.json`: hosts, revisions, sizes, hashes and
-licences are data. A file that is not byte for byte the pinned one is refused, wherever it came from.
+The command that asks for consent is above; below are HTTP and the table `published.json`: addresses, revisions, sizes, hashes
+and licences are data. A file that is not byte for byte the pinned one is refused, wherever it came from.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from msgspec import Struct
+import msgspec
 
 from nexi.errors import ConfigError, NexiError, StoreError
 from nexi.files import make_private_directory, store_error
@@ -29,14 +28,14 @@ MAX_REDIRECTS = 5
 CHUNK_BYTES = 1 << 18
 
 
-class PublishedFile(Struct, frozen=True):
+class PublishedFile(msgspec.Struct, frozen=True):
     name: str
     path: str
     bytes: int
     sha256: str
 
 
-class PublishedModel(Struct, frozen=True):
+class PublishedModel(msgspec.Struct, frozen=True):
     """One row of the table. `url` has places for repository, revision and path."""
 
     name: str
@@ -72,19 +71,8 @@ def published_models() -> Mapping[str, PublishedModel]:
     """The table by name."""
     import pkgutil
 
-    table = json.loads(pkgutil.get_data(__name__.rpartition(".")[0], "published.json") or b"{}")
-    return {
-        row["name"]: PublishedModel(
-            row["name"],
-            table["hosts"][row["host"]],
-            row["repository"],
-            row["revision"],
-            row["licence"],
-            tuple(row["languages"]),
-            tuple(PublishedFile(f["name"], f["path"], f["bytes"], f["sha256"]) for f in row["files"]),
-        )
-        for row in table["models"]
-    }
+    data = pkgutil.get_data(__name__.rpartition(".")[0], "published.json") or b"[]"
+    return {model.name: model for model in msgspec.json.decode(data, type=tuple[PublishedModel, ...])}
 
 
 def find_published(name: str) -> PublishedModel:
