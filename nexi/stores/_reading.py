@@ -15,7 +15,7 @@ from nexi.stores._scope import Condition, scope_condition
 from nexi.stores._words import Ranked
 from nexi.stores._writing import key_of
 from nexi.stores.schema import CHUNKS, read_meta
-from nexi.stores.vectors import DEFAULT_FIRST_PASS, Chosen, FirstPass, VectorReader, choose_slots, find_nearest, slots_of
+from nexi.stores.vectors import DEFAULT_FIRST_PASS, Array, Chosen, FirstPass, VectorReader, choose_slots, find_nearest, slots_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
 
 _SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
@@ -145,7 +145,7 @@ class Nearest:
             width *= 4
 
 
-def _select_slots(db: sqlite3.Connection, scope: Scope) -> Any:
+def _select_slots(db: sqlite3.Connection, scope: Scope) -> Array:
     where = scope_condition(scope)
     within = f"AND b.id IN (SELECT s.body FROM sources s WHERE {where.sql})" if where.sql else ""  # noqa: S608
     if scope.code is None:

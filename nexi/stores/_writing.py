@@ -11,12 +11,12 @@ import json
 import math
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 from nexi import urls
 from nexi.stores import _faults, _scope
 from nexi.stores.schema import CHUNKS, IndexedBody, index_bodies, read_body, read_meta, set_meta, span_of, unindex_body
-from nexi.stores.vectors import VectorReader, VectorWriter, empty_rows, unit_rows
+from nexi.stores.vectors import Array, VectorReader, VectorWriter, empty_rows, unit_rows
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
 MAX_HOLE_SHARE = 0.25
@@ -228,7 +228,7 @@ class StoreTransaction:
         self._freed.append((slot, count))
         set_meta(self._db, "holes", self._read_number("holes") + count)
 
-    def _write_rows(self, slot: int, rows: Any) -> None:
+    def _write_rows(self, slot: int, rows: Array) -> None:
         self._vectors.write(self._read_number("epoch"), slot, rows)
         self._wrote = True
 

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 from msgspec import Struct
 
@@ -21,6 +21,8 @@ from nexi.errors import StoreError
 from nexi.install import install_command
 from nexi.stores import _faults
 from nexi.types import Vector
+
+Array: TypeAlias = Any  # of numpy, which is imported only where there are vectors
 
 BLOCK = 16_384
 COPIED = 256
@@ -38,7 +40,7 @@ def load_numpy() -> Any:
     return np
 
 
-def unit_rows(vectors: Sequence[Vector], dims: int) -> Any:
+def unit_rows(vectors: Sequence[Vector], dims: int) -> Array:
     """Rows of length one."""
     np = load_numpy()
     if any(len(vector) != dims for vector in vectors):
@@ -50,7 +52,7 @@ def unit_rows(vectors: Sequence[Vector], dims: int) -> Any:
     return rows / np.maximum(lengths, 1e-12)[:, None]  # one of zeros stays as it is
 
 
-def empty_rows(count: int, dims: int) -> Any:
+def empty_rows(count: int, dims: int) -> Array:
     """Rows that hold nothing: no search finds them."""
     np = load_numpy()
     rows = np.zeros((count, dims), "<f4")
@@ -58,7 +60,7 @@ def empty_rows(count: int, dims: int) -> Any:
     return rows
 
 
-def _sign_bits(rows: Any) -> Any:
+def _sign_bits(rows: Array) -> Array:
     """One bit a number (its sign), in whole words."""
     np = load_numpy()
     bits = np.packbits(rows > 0, axis=1)
@@ -78,10 +80,10 @@ class VectorWriter:
         self._open: tuple[IO[bytes], IO[bytes]] | None = None
 
     @staticmethod
-    def rows_of(data: bytes, dims: int) -> Any:
+    def rows_of(data: bytes, dims: int) -> Array:
         return load_numpy().frombuffer(data, "<f4").reshape(-1, dims)
 
-    def write(self, epoch: int, slot: int, rows: Any) -> None:
+    def write(self, epoch: int, slot: int, rows: Array) -> None:
         """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
         if self._open is None or self._epoch != epoch:
             self.close()
@@ -131,15 +133,15 @@ def _file_paths(directory: Path, epoch: int) -> tuple[Path, Path]:
 class Held(Struct, frozen=True):
     """The vectors of one epoch, as the file has them: rows, and a word of bits for every 64 numbers."""
 
-    rows: Any
-    bits: Any
+    rows: Array
+    bits: Array
 
 
 class Chosen(Struct, frozen=True):
     """The slots of a scope, and a copy of their rows where there are few: they lie apart in the file."""
 
-    slots: Any
-    rows: Any = None
+    slots: Array
+    rows: Array = None
 
 
 class VectorReader:
@@ -174,7 +176,7 @@ def newest_epoch(store: Path) -> int:
     return max((int(path.stem) for path in _vector_directory(store).glob("*.f32") if path.stem.isdigit()), default=0)
 
 
-def read_sound_rows(vectors: Held | None, slots: Sequence[int]) -> tuple[Any, ...]:
+def read_sound_rows(vectors: Held | None, slots: Sequence[int]) -> tuple[Array, ...]:
     """The rows of some slots if all of them are vectors of length one, else none: what is not can be made again."""
     if vectors is None or not slots or max(slots) >= len(vectors.rows):
         return ()
@@ -184,7 +186,7 @@ def read_sound_rows(vectors: Held | None, slots: Sequence[int]) -> tuple[Any, ..
     return tuple(rows) if bool((abs(lengths - 1) < 1e-3).all()) else ()
 
 
-def choose_slots(vectors: Held, slots: Any) -> Chosen:
+def choose_slots(vectors: Held, slots: Array) -> Chosen:
     """The slots of a scope, made ready for many searches."""
     few = len(slots) * vectors.rows.shape[1] <= COPIED_NUMBERS
     return Chosen(slots, vectors.rows.take(slots, axis=0) if few else None)
@@ -227,7 +229,7 @@ def find_nearest(
     return [(s, score) for s, score in zip(nearest.tolist(), scores[best].tolist(), strict=True) if score > EMPTY]
 
 
-def _score_rows(rows: Any, query: Any, slots: Any) -> Any:
+def _score_rows(rows: Array, query: Array, slots: Array) -> Array:
     """Where most rows are chosen, all are multiplied in place: a copy of the chosen costs more.
 
     The product of all is not `@`: that wakes a pool of threads whose waiting costs more than a product of this size. Of
@@ -246,7 +248,7 @@ def _score_rows(rows: Any, query: Any, slots: Any) -> Any:
     return scores
 
 
-def _likely_slots(bits: Any, query: Any, count: int, slots: Any) -> Any:
+def _likely_slots(bits: Array, query: Array, count: int, slots: Array) -> Array:
     """Slots whose signs differ least from the query's."""
     np = load_numpy()
     query_bits = _sign_bits(query.reshape(1, -1))[0]
@@ -264,7 +266,7 @@ def _likely_slots(bits: Any, query: Any, count: int, slots: Any) -> Any:
     return places if slots is None else slots[places]
 
 
-def _row_sums(counts: Any) -> Any:
+def _row_sums(counts: Array) -> Array:
     """Sums of short rows of bytes; four in a row are added inside one 32-bit word, which is faster by far."""
     np = load_numpy()
     if counts.shape[1] != 4:
@@ -274,7 +276,7 @@ def _row_sums(counts: Any) -> Any:
     return (pairs + (pairs >> 16)) & 0xFFFF
 
 
-def slots_of(db: sqlite3.Connection, sql: str, values: Sequence[str | int]) -> Any:
+def slots_of(db: sqlite3.Connection, sql: str, values: Sequence[str | int]) -> Array:
     """Every slot of ranges (first, count) that SQL selects."""
     np = load_numpy()
     ranges = np.array(db.execute(sql, values).fetchall(), np.int64).reshape(-1, 2)

@@ -9,7 +9,7 @@ for servers that still ask with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,10 +19,11 @@ from nexi.errors import StoreError
 from nexi.notices import Notice
 from nexi.stores import _faults, _writing
 from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
-from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, StatementRunner, WordSearch, count_terms
+from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, Rows, StatementRunner, Values, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
+T = TypeVar("T")
 _SOURCE = (
     "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated, "
     "name_of_sharer(s.collection)"
@@ -56,7 +57,7 @@ class PgvectorStore:
         self._database, self._owner = database, owner
         self._words = WordSearch(self._fetch, is_personal=owner is not None)
 
-    def _fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def _fetch(self, statement: str, values: Values | None = None) -> Rows:
         """The rows of a statement, behind the policies of its person; the team's own is kept by administrators."""
         if self._owner is None:
             return self._database.fetch(statement, values)
@@ -73,10 +74,10 @@ class PgvectorStore:
         await self._write(lambda writing: writing.put(pages, embedder, dims))
 
     async def link(self, source: StoredSource) -> bool:
-        return bool(await self._write(lambda writing: writing.link(source)))
+        return await self._write(lambda writing: writing.link(source))
 
     async def remove(self, urls: Sequence[str]) -> int:
-        return int(await self._write(lambda writing: writing.remove(urls)))
+        return await self._write(lambda writing: writing.remove(urls))
 
     async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
         dims = next((len(vector) for vector in vectors.values()), 0)
@@ -208,16 +209,16 @@ class PgvectorStore:
         row_by_chunk = {row[0]: row for row in rows}
         return [_parse_passage(row_by_chunk[chunk], score) for chunk, score in ranking if chunk in row_by_chunk]
 
-    async def _fetch_readable(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-        def read() -> list[tuple[Any, ...]]:
+    async def _fetch_readable(self, statement: str, **values: Any) -> Rows:
+        def read() -> Rows:
             collections = self._list_collections()
             own = next((c.id for c in collections if c.is_own), 0)
             return self._fetch(statement, {**values, "collections": [c.id for c in collections], "own": own})
 
         return await self._database.in_thread(read)
 
-    async def _write(self, work: Callable[[_Writing], Any]) -> Any:
-        def write() -> Any:
+    async def _write(self, work: Callable[[_Writing], T]) -> T:
+        def write() -> T:
             with self._database.transaction(self._owner) as connection:
                 writing = _Writing(connection, self._owner)
                 result = work(writing)
@@ -239,7 +240,7 @@ class _Writing:
         self._embeddings = {row[4]: _Embedding(*row) for row in rows}
         self._change = dict.fromkeys(("pages", "chunks", "terms", "bytes"), 0)
 
-    def _run(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+    def _run(self, statement: str, **values: Any) -> Rows:
         cursor = self._connection.execute(statement, values)
         return cursor.fetchall() if cursor.description else []
 
@@ -475,7 +476,7 @@ def _clean_text(text: str) -> str:
     return _writing.clean_text(text.replace("\x00", ""))
 
 
-def _insert(table: str, row: Mapping[str, Any]) -> str:
+def _insert(table: str, row: Values) -> str:
     return f"insert into {table} ({', '.join(row)}) values ({', '.join(map(_value_of, row))})"  # noqa: S608
 
 

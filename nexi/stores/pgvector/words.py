@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -21,7 +21,9 @@ from nexi.text import terms
 MAX_SCORED = 2_000
 MAX_COUNTED = 5_000  # a word that more chunks have says little, however many they are
 T = TypeVar("T")
-Fetch = Callable[[str, Mapping[str, Any]], list[tuple[Any, ...]]]
+Values: TypeAlias = Mapping[str, Any]  # of the places in a statement, by name
+Rows: TypeAlias = list[tuple[Any, ...]]
+Fetch = Callable[[str, Values], Rows]
 SATURATION, LENGTH = 1.2, 0.75
 MIN_RARITY = 1e-6
 MAX_REMEMBERED = 10_000
@@ -73,9 +75,9 @@ select id, {_SCORE} from hits group by id
 class StatementRunner(Protocol):
     """The database of a team server, as much of it as a store needs. Its methods raise StoreError."""
 
-    def fetch(self, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]: ...
+    def fetch(self, statement: str, values: Values | None = None) -> Rows: ...
 
-    def fetch_as(self, owner: str, statement: str, values: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]: ...
+    def fetch_as(self, owner: str, statement: str, values: Values | None = None) -> Rows: ...
 
     def transaction(self, owner: str | None = None) -> AbstractContextManager[Any]: ...
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from qdrant_client import models
 
 from nexi.stores._scope import end_of, normalise_time
 from nexi.stores._writing import key_of
-from nexi.stores.qdrant.points import to_seconds
+from nexi.stores.qdrant.points import Payload, to_seconds
 from nexi.types import EVERYTHING, Scope
 
 
@@ -62,7 +61,7 @@ def _normalise_domain(domain: str) -> str:
     return domain.strip().strip(".").lower()
 
 
-def first_in_scope(sources: list[Mapping[str, Any]], scope: Scope) -> Mapping[str, Any] | None:
+def first_in_scope(sources: list[Payload], scope: Scope) -> Payload | None:
     """The first source of a chunk that a scope covers."""
     for source in sources:
         within, languages, tags = set(source["within"]), set(source["languages"]), set(source["tags"])

@@ -10,7 +10,7 @@ import json
 import uuid
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -85,7 +85,7 @@ def about_source(page: IndexedPage) -> Payload:
     }
 
 
-def strip_body(payload: Mapping[str, Any]) -> Payload:
+def strip_body(payload: Payload) -> Payload:
     """What `about_source` gave, of a source that is stored."""
     return {key: value for key, value in payload.items() if key not in _OF_BODY} | _dates_of(payload)
 
@@ -115,16 +115,16 @@ def chunk_payload(page: IndexedPage, number: int, owner: str, sources: Sequence[
     }
 
 
-def stored_source(payload: Mapping[str, Any], owner: str = "") -> StoredSource:
+def stored_source(payload: Payload, owner: str = "") -> StoredSource:
     about = {name: payload[name] for name in ("url", "title", "domain", "language", "fetched_at", "digest", "words")}
     return StoredSource(**about, **_dates_of(payload), chunk_count=payload["chunks"], tags=tuple(payload["tags"]), owner=owner)
 
 
-def _dates_of(source: Mapping[str, Any]) -> Payload:
+def _dates_of(source: Payload) -> Payload:
     return {name: source.get(name, "") for name in ("published", "updated")}  # older points have none
 
 
-def build_passage(point: str, payload: Mapping[str, Any], source: Mapping[str, Any], score: float, owner: str = "") -> Passage:
+def build_passage(point: str, payload: Payload, source: Payload, score: float, owner: str = "") -> Passage:
     of_source = {name: source[name] for name in ("url", "title", "domain", "language", "fetched_at")} | _dates_of(source)
     of_chunk = {name: payload[name] for name in ("number", "text", "heading", "context", "code", "start")}
     return Passage(id=point, score=score, tags=tuple(source["tags"]), owner=owner, **of_source, **of_chunk)

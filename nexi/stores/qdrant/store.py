@@ -540,6 +540,6 @@ def _words(*texts: str) -> models.SparseVector:
     return models.SparseVector(indices=indices, values=values)
 
 
-def _same_embedder(state: Mapping[str, Any], embedder: str, dims: int) -> None:
+def _same_embedder(state: Payload, embedder: str, dims: int) -> None:
     if (state["embedder"], state["dims"]) != (embedder, dims):
         raise _faults.other_embedder(state["embedder"], state["dims"], embedder, dims)
