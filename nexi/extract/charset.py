@@ -100,7 +100,7 @@ def decode_body(data: bytes, content_type: str = "") -> str:
     return data.decode(_guess_encoding(data), "replace")
 
 
-def mend_double_encoding(text: str) -> str:
+def undo_double_encoding(text: str) -> str:
     """A text whose UTF-8 was taken for single letters and encoded again: "donâ€™t" says "don’t".
 
     Nearly all signs beyond ASCII must read so, since a page about encodings shows such signs beside its own.

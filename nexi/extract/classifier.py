@@ -17,6 +17,7 @@ from math import exp
 from nexi.extract import features
 from nexi.extract.layout import Layout, LayoutBlock, tag_set
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
+from nexi.text.stopwords import read_word_sets
 
 __all__ = ["classify_blocks"]
 
@@ -50,14 +51,7 @@ _HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
 _SAID_AGAIN = ("pre", "table", "blockquote", "li", "dl")
 # Windows of services for consent, clones of slides, what a form says once it is sent; of XenForo, phpBB, Invision and
 # vBulletin what is known of who wrote a post, and signatures.
-_FOREIGN = tag_set(
-    "onetrust-consent-sdk cybotcookiebotdialog didomi-host qc-cmp2-container osano-cm-window usercentrics-root fc-consent-root"
-    " truste-consent-track slick-cloned swiper-slide-duplicate w-form-done w-form-fail wpcf7-response-output"
-    " message-userextras message-usertitle message-userbanner message-signature message-actionbar message-lastedit"
-    " message-attribution-opposite profile-rank profile-posts profile-joined profile-contact post-buttons"
-    " cauthorpane_info cauthorpane_stats ipscomment_controls ipsitemcontrols ipscomposeareawrapper"
-    " ipsentry__authorfields ipsentry__signature userinfo_extra signaturecontainer"
-)
+_FOREIGN = read_word_sets(__file__)["foreign"]
 _SIGNATURE = re.compile(r"\bsig\d+\b")  # of phpBB
 _ADVERTISEMENT = re.compile(r"(?<![a-z0-9])(?:ads?|advert(?:isements?|ising)?|adslots?|adsbygoogle|sponsored)(?![a-z0-9])")
 _PLACEHOLDER = "lorem ipsum"

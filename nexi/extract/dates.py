@@ -12,7 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from itertools import islice
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from nexi.extract.layout import Node, Tree
 
 MIN_YEAR, MAX_YEAR = 1990, 2099  # of dates in prose, which speaks of other times too
 MAX_NODES = 60
@@ -26,20 +31,10 @@ MAX_MARKUP_CHARS = 600_000
 MAX_LINE_CHARS = 70
 MAX_GAP_CHARS = 24  # between a word such as "updated" and its date
 
-_PUBLISHED_META = (
-    "article:published_time", "og:published_time", "og:article:published_time", "citation_publication_date", "citation_date",
-    "citation_online_date", "datepublished", "publishdate", "publish-date", "publish_date", "publicationdate", "pubdate",
-    "pub_date", "parsely-pub-date", "sailthru.date", "dc.date.issued", "dcterms.issued", "dc.date.created", "dcterms.created",
-    "dcterms.date", "dc.date", "date", "datecreated", "displaydate", "article.published",
-    "published_time_telegram", "originalpublicationdate",
-    "cxenseparse:recs:publishtime", "bt:pubdate", "shareaholic:article_published_time", "article:published",
-    "published", "ms.date",
-)  # fmt: skip
-_UPDATED_META = (
-    "article:modified_time", "og:updated_time", "og:modified_time", "datemodified", "last-modified", "dcterms.modified",
-    "dc.date.modified", "lastmod", "revised", "shareaholic:article_modified_time", "article.updated", "updated_time",
-    "cxenseparse:recs:articlelastmodified", "date.modified", "updated",
-)  # fmt: skip
+# Names of fields of a head, of months, and words beside a date, in the order in which they are tried.
+_NAMES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, tuple[str, ...]])
+_PUBLISHED_META = _NAMES["published_meta"]
+_UPDATED_META = _NAMES["updated_meta"]
 _LINKED = {
     key: re.compile(rf'"{key}"\s{{0,20}}:\s{{0,20}}(?:\[\s{{0,20}})?"([^"]{{4,40}})"')
     for key in ("datePublished", "dateModified", "uploadDate", "dateCreated")
@@ -64,21 +59,7 @@ _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T?\d{4,6})?Z?$")
 _IN_ADDRESS = re.compile(
     r"[/_.-]((?:19|20)\d\d)[/_-](\d{1,2})[/_-](\d{1,2})(?=[/_.-]|$)|/((?:19|20)\d\d)(\d\d)(\d\d)(?=[/_-]|$)"
 )
-_MONTH_NAMES = (
-    "january jan januar jänner janvier janv enero ene gennaio gen janeiro januari января янв stycznia ocak leden ledna jan",
-    "february feb februar février févr fév febrero febbraio fevereiro fev februari февраля фев lutego şubat února",
-    "march mar märz mrz mars marzo março maart maa марта мар marca mart března",
-    "april apr avril avr abril abr aprile апреля апр kwietnia nisan dubna",
-    "may mai mayo maggio mag maio mei мая maja mayıs května",
-    "june jun juni juin junio giugno giu junho июня июн czerwca haziran června",
-    "july jul juli juillet juil julio luglio lug julho июля июл lipca temmuz července",
-    "august aug août aou agosto ago augustus августа авг sierpnia ağustos srpna",
-    "september sep sept septembre septiembre setiembre settembre set setembro сентября сен września eylül září",
-    "october oct oktober okt octobre octubre ottobre ott outubro out октября окт października ekim října",
-    "november nov novembre noviembre novembro ноября ноя listopada kasım",
-    "december dec dezember dez décembre déc diciembre dic dicembre dezembro december декабря дек grudnia aralık prosince",
-)
-_MONTHS = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()}
+_MONTHS = {name: number for number, names in enumerate(_NAMES["months"], 1) for name in names.split()}
 _MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _NAMED_MONTH = re.compile(rf"/({_MONTH})/", re.IGNORECASE)
 _DAY_MONTH = re.compile(
@@ -96,14 +77,8 @@ _YEAR_FIRST = re.compile(r"([12](?<![\d./-].)(?:(?<=1)9|(?<=2)0)\d\d)([./])(\d{1
 _ASIAN = re.compile(r"([12](?:(?<=1)9|(?<=2)0)\d\d)\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
 _WITH_NAMES = ((_DAY_MONTH, (3, 2, 1)), (_MONTH_DAY, (3, 1, 2)), (_YEAR_MONTH, (1, 2, 3)))  # the groups of year, month, day
 _WITH_NUMBERS = ((_ISO, (1, 2, 3)), (_ASIAN, (1, 2, 3)), (_YEAR_FIRST, (1, 3, 4)))
-_UPDATED_WORDS = (
-    "updated", "modified", "revised", "edited", "reviewed", "aktualisiert", "geändert", "mis à jour", "actualizado",
-    "aggiornato", "atualizado", "обновлено", "更新",
-)  # fmt: skip
-_PUBLISHED_WORDS = (
-    "publish", "published", "posted", "written", "created", "released", "date", "dated", "veröffentlicht", "erschienen",
-    "publié", "publicado", "pubblicato", "опубликовано", "发布", "公開",
-)  # fmt: skip
+_UPDATED_WORDS = _NAMES["updated_words"]
+_PUBLISHED_WORDS = _NAMES["published_words"]
 _SAYS_UPDATED = re.compile(rf"(?:{'|'.join(_UPDATED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
 _SAYS_PUBLISHED = re.compile(rf"(?:{'|'.join(_PUBLISHED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
 _TITLE = re.compile(r"<h1[\s>]", re.IGNORECASE)
@@ -129,7 +104,7 @@ class _Mention(NamedTuple):
 
 
 def read_page_dates(
-    tree: Any, html: str, meta: Mapping[str, str], linked_data: str, url: str, language: str = ""
+    tree: Tree, html: str, meta: Mapping[str, str], linked_data: str, url: str, language: str = ""
 ) -> _PageDates:
     """The dates of a page, from what says them most surely to what only may."""
     head_data = linked_data[:MAX_LINKED_DATA_CHARS]
@@ -148,7 +123,7 @@ def read_page_dates(
         with suppress(ValueError):
             if abs(date.fromisoformat(day) - date.fromisoformat(published[:10])).days == 1:
                 published = day  # the head counts in another time zone
-    readers: tuple[Callable[[Any, str, str], _PageDates], ...] = (
+    readers: tuple[Callable[[Tree, str, str], _PageDates], ...] = (
         _read_elements,
         _read_near_title,
         _read_stamps,
@@ -241,7 +216,7 @@ def _linked(linked_data: str, key: str) -> Iterator[str]:
     return (match[1] for place in places for match in islice(_LINKED[key].finditer(linked_data, place), 3))
 
 
-def _read_elements(tree: Any, _html: str, language: str) -> _PageDates:
+def _read_elements(tree: Tree, _html: str, language: str) -> _PageDates:
     """From elements that are made for a date."""
     published = updated = ""
     for node in islice(
@@ -257,7 +232,7 @@ def _read_elements(tree: Any, _html: str, language: str) -> _PageDates:
     return _PageDates(published, updated)
 
 
-def _read_stamps(tree: Any, _html: str, language: str) -> _PageDates:
+def _read_stamps(tree: Tree, _html: str, language: str) -> _PageDates:
     """From short texts in elements that are named for a date."""
     published = updated = ""
     for node in islice(tree.body.query_selector_all(_STAMPS), MAX_NODES):
@@ -272,7 +247,7 @@ def _read_stamps(tree: Any, _html: str, language: str) -> _PageDates:
     return _PageDates(published, updated)
 
 
-def _read_near_title(_tree: Any, html: str, language: str) -> _PageDates:
+def _read_near_title(_tree: Tree, html: str, language: str) -> _PageDates:
     """From the short texts beside the first heading, those below it first."""
     heading = _TITLE.search(html)
     at = heading.start() if heading else 0
@@ -291,7 +266,7 @@ def _read_near_title(_tree: Any, html: str, language: str) -> _PageDates:
     return _read_mentions(text, find_dates(text, language), is_near=True) if above else dates
 
 
-def _read_anywhere(_tree: Any, html: str, language: str) -> _PageDates:
+def _read_anywhere(_tree: Tree, html: str, language: str) -> _PageDates:
     """From any text that says that it was published or updated then; no other part of the text is searched."""
     text = _shown_text(html[:MAX_MARKUP_CHARS])
     lower = text.lower()
@@ -332,13 +307,13 @@ def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) ->
     return _PageDates(published, updated)
 
 
-def _says_updated(node: Any) -> bool:
+def _says_updated(node: Node) -> bool:
     names = f"{node.getattr('itemprop') or ''} {node.getattr('class') or ''}"
     before = (node.parent.text or "")[:60] if node.parent is not None and len(node.parent.text or "") < MAX_STAMP_CHARS else ""
     return bool(_UPDATED_NAME.search(names) or _SAYS_UPDATED.search(before.partition((node.text or "").strip() or "\0")[0]))
 
 
-def _is_foreign(node: Any) -> bool:
+def _is_foreign(node: Node) -> bool:
     """Whether an element belongs to another page's teaser, a comment or the footer."""
     for _ in range(6):
         if node is None or node.tag in ("body", "main", "article", "html", "#document"):

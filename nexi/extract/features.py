@@ -17,6 +17,7 @@ from typing import Any
 
 from nexi.extract.layout import Box, Layout, tag_set
 from nexi.extract.page_head import ARTICLE, PageHead
+from nexi.text.stopwords import read_word_sets
 
 Inherited = tuple[int, Any]  # the names around a box as bits, and their sum
 Sum = Any  # of the weights of names; while learning, the list of the names themselves
@@ -47,22 +48,11 @@ _SENTENCE_ENDS = '.!?…"”'
 
 _AROUND = tag_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
 _TAGS = tag_set("p li h1 h2 h3 h4 h5 h6 td th div pre dt dd blockquote figcaption section article body")
-_NAMES = tag_set(
-    "comment reply post entry article content main body text story thread topic message answer question review descri detail"
-    " summary spec feature product price item card list grid result sidebar side widget menu nav head foot crumb related"
-    " recommend popular trend latest recent more share social follow subscri newsletter signup login account cart checkout"
-    " promo banner advert sponsor cookie consent modal popup overlay tag categor meta byline author bio date time caption"
-    " title intro lead hero copy legal disclaim pag filter sort search tool action button btn link logo brand user profile"
-    " avatar signature quote vote rating star stat count similar upsell carousel slider gallery tab accordion faq toc sr-only"
-    " skip print mobile top bottom left right section wrapper container block module column row page site global"
-)
+_NAME_SETS = read_word_sets(__file__)  # parts of classes and ids
+_NAMES = _NAME_SETS["names"]
 
 # Names that mean one thing around an article and another around a thread or a list: learned for articles apart.
-_IN_ARTICLES = tag_set(
-    "comment reply related recommend popular trend latest recent more share social newsletter sidebar side widget list grid"
-    " card item tag categor meta byline author bio date time caption promo tool foot similar summary result post entry content"
-    " body article story text thread message answer review descri product"
-)
+_IN_ARTICLES = _NAME_SETS["in_articles"]
 _HOLDERS = tag_set("main article")
 _HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
 _COMMENTS = re.compile(r"comment|disqus|respond|replies")

@@ -7,9 +7,9 @@ Above sits `markup`; below, `notation` says how each is written. Sites keep a fo
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from nexi.extract import notation
+from nexi.extract.layout import Node, Tree
 
 MAX_FORMULA_NODES = 5_000
 MAX_FORMULA_DEPTH = 60
@@ -39,7 +39,7 @@ def reveal_tex_scripts(html: str) -> str:
     return _TEX_SCRIPT.sub(show_formula, html)
 
 
-def write_notation(tree: Any) -> None:
+def write_notation(tree: Tree) -> None:
     """Replace formulas, superscripts and subscripts of a page by their text; they are searched for once."""
     nodes = list(tree.body.query_selector_all(_NOTATION))
     scripts = [node for node in nodes if node.tag in ("sup", "sub")]
@@ -75,7 +75,7 @@ def write_notation(tree: Any) -> None:
             _replace_by_text(tree, node, write(_text_before(node), text))
 
 
-def _text_before(node: Any) -> str:
+def _text_before(node: Node) -> str:
     """The end of the text before a node in its block."""
     text = ""
     while node is not None and len(text) < notation.MAX_BEFORE:
@@ -89,7 +89,7 @@ def _text_before(node: Any) -> str:
     return text[-notation.MAX_BEFORE :]
 
 
-def _formula_text(node: Any) -> str:
+def _formula_text(node: Node) -> str:
     tex = node.query_selector(_TEX)
     if tex is not None and tex.text.strip():
         return notation.write_formula(tex.text)
@@ -104,7 +104,7 @@ def _formula_text(node: Any) -> str:
     return notation.write_formula(picture.getattr("alt") or "") if picture is not None else ""
 
 
-def _linear(node: Any, allowance: list[int], depth: int) -> str:
+def _linear(node: Node, allowance: list[int], depth: int) -> str:
     """MathML on one line. `allowance` counts the elements that may still be read."""
     allowance[0] -= 1
     if node.tag == "#text":
@@ -115,6 +115,6 @@ def _linear(node: Any, allowance: list[int], depth: int) -> str:
     return notation.join_formula(node.tag, parts)
 
 
-def _replace_by_text(tree: Any, node: Any, text: str) -> None:
+def _replace_by_text(tree: Tree, node: Node, text: str) -> None:
     node.parent.insert_before(tree.create_text_node(text), node)
     node.decompose()

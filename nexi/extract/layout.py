@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypeAlias
+
+Node: TypeAlias = Any  # of a tree of resiliparse, which has no types for Python
+Tree: TypeAlias = Any
 
 MAX_BLOCKS = 100_000
 MAX_INLINE_DEPTH = 6  # inline elements between a text and what it is compared with
@@ -38,7 +41,7 @@ class Box:
         "parent", "repeats", "shape", "tag", "unit",
     )  # fmt: skip
 
-    def __init__(self, node: Any, tag: str, parent: Box | None) -> None:
+    def __init__(self, node: Node, tag: str, parent: Box | None) -> None:
         self.node, self.tag, self.parent = node, tag, parent
         self.depth: int = parent.depth + 1 if parent is not None else 0
         class_name, id_ = node.class_name, node.id
@@ -84,7 +87,7 @@ class LayoutBlock:
 
     def __init__(self, box: Box) -> None:
         self.box = box
-        self.nodes: list[Any] = []
+        self.nodes: list[Node] = []
         self.parts: list[str] = []
         self.text = ""
         self.linked = self.start = self.words = 0
@@ -98,11 +101,11 @@ class Layout:
 
     __slots__ = ("blocks", "boxes", "chars", "deepest", "root", "touching")
 
-    def __init__(self, body: Any) -> None:
+    def __init__(self, body: Node) -> None:
         self.root = Box(body, "body", None)
         self.boxes = [self.root]
         self.blocks: list[LayoutBlock] = []
-        self.touching: list[Any] = []
+        self.touching: list[Node] = []
         self._walk_tree()
         self.deepest = max(box.depth for box in self.boxes)
         self.chars = self._measure_text()
@@ -135,7 +138,7 @@ class Layout:
     def _walk_tree(self) -> None:
         """In reading order, without recursion: pages may nest deeper than the stack allows."""
         blocks, boxes = self.blocks, self.boxes
-        rest: list[tuple[Any, Box, bool]] = [(self.root.node.first_child, self.root, False)]
+        rest: list[tuple[Node, Box, bool]] = [(self.root.node.first_child, self.root, False)]
         while rest and len(blocks) < MAX_BLOCKS:
             node, box, is_link = rest.pop()
             while node is not None:
@@ -166,7 +169,7 @@ class Layout:
                     following = child
                 node = following
 
-    def _note_touch(self, block: LayoutBlock, node: Any, text: str) -> None:
+    def _note_touch(self, block: LayoutBlock, node: Node, text: str) -> None:
         """Remember a number beside another; one with a digit in bold, or with each digit in an element, is one number."""
         before = block.nodes[-1]
         is_within = _is_above(before.parent, node) or _is_above(node.parent, before)
@@ -202,7 +205,7 @@ class Layout:
             box.repeats = alike[look]
 
 
-def _is_above(holder: Any, node: Any) -> bool:
+def _is_above(holder: Node, node: Node) -> bool:
     for _ in range(MAX_INLINE_DEPTH):
         node = node.parent
         if node is None or node == holder:

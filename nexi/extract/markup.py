@@ -9,13 +9,13 @@ from __future__ import annotations
 import html as entities
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nexi import urls
 from nexi.extract import classifier, formulas, invisible, markup_limits, navigation, notes, table_spans, wikis
-from nexi.extract.charset import mend_double_encoding
+from nexi.extract.charset import undo_double_encoding
 from nexi.extract.dates import read_page_dates
-from nexi.extract.layout import PARAGRAPH, Layout
+from nexi.extract.layout import PARAGRAPH, Layout, Node, Tree
 from nexi.extract.page_head import GOODS, PageHead, find_head_parts, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
 from nexi.types import Picture
@@ -122,7 +122,7 @@ def whole_text(html: str, url: str) -> str:
 
 def _bound_markup(html: str) -> tuple[str, bool]:
     """What a reader could see of the page, as far as its tags can be afforded; and whether its end is lost by that."""
-    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(mend_double_encoding(html[:MAX_CHARS])))
+    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(undo_double_encoding(html[:MAX_CHARS])))
     if "\0" in visible:  # looking for it costs less than replacing none
         visible = visible.replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.
@@ -133,13 +133,13 @@ def _bound_markup(html: str) -> tuple[str, bool]:
     return markup, len(html) > MAX_CHARS or visible[-MARKUP_END:] != markup[-MARKUP_END:]
 
 
-def _parse_tree(html: str) -> Any:
+def _parse_tree(html: str) -> Tree:
     tree = _build_tree(html)
     formulas.write_notation(tree)
     return tree
 
 
-def _build_tree(html: str) -> Any:
+def _build_tree(html: str) -> Tree:
     from resiliparse.parse.html import HTMLTree
 
     tree = HTMLTree.parse(html)
@@ -149,7 +149,7 @@ def _build_tree(html: str) -> Any:
     return tree
 
 
-def _drop_hidden(tree: Any) -> None:
+def _drop_hidden(tree: Tree) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
     noscripts = []
@@ -175,7 +175,7 @@ def _drop_hidden(tree: Any) -> None:
     _drop_matches(body, _FURNITURE, size, share=0.3)
 
 
-def _is_boilerplate(node: Any) -> bool:
+def _is_boilerplate(node: Node) -> bool:
     return (
         node.getattr("role") in _FRAME_ROLES
         or node.tag in ("nav", "footer")
@@ -184,7 +184,7 @@ def _is_boilerplate(node: Any) -> bool:
     )
 
 
-def _is_hidden(node: Any) -> bool:
+def _is_hidden(node: Node) -> bool:
     if style := node.getattr("style"):
         style = style.lower()
         if any(rule in style for rule in _HIDING_STYLES):
@@ -194,7 +194,7 @@ def _is_hidden(node: Any) -> bool:
 
 
 def _drop_matches(
-    body: Any, selector: str, chars: int, *, share: float, is_match: Callable[[Any], bool] = lambda _: True
+    body: Node, selector: str, chars: int, *, share: float, is_match: Callable[[Node], bool] = lambda _: True
 ) -> int:
     """Drop what a selector finds in a text of so many characters; how many are left.
 
@@ -223,7 +223,7 @@ def _drop_matches(
     return chars
 
 
-def _replace_node(node: Any, block: Any) -> None:
+def _replace_node(node: Node, block: Node) -> None:
     """Put `block` in the place of `node`, with its children."""
     while (child := node.first_child) is not None:
         block.append_child(child)
@@ -231,7 +231,7 @@ def _replace_node(node: Any, block: Any) -> None:
     node.decompose()
 
 
-def _main_part(tree: Any, head: PageHead, html: str) -> Any:
+def _main_part(tree: Tree, head: PageHead, html: str) -> Node:
     """The element that holds the content, pruned; None where boxes nest deeper than judging and writing can afford."""
     facts = wikis.take_facts(tree, html)
     _drop_hidden(tree)
@@ -244,7 +244,7 @@ def _main_part(tree: Any, head: PageHead, html: str) -> Any:
     return tree.body
 
 
-def _lay_out(tree: Any) -> Layout:
+def _lay_out(tree: Tree) -> Layout:
     """The boxes of a page, and a space between numbers that only a style keeps apart: 2025 and 11 min are not 202511 min."""
     layout = Layout(tree.body)
     for node in layout.touching:
@@ -252,7 +252,7 @@ def _lay_out(tree: Any) -> Layout:
     return layout
 
 
-def _prepare_for_writer(tree: Any) -> None:
+def _prepare_for_writer(tree: Tree) -> None:
     """Make the rest ready for the writer."""
     main = tree.body
     for node in main.query_selector_all(_MACHINERY):
@@ -310,7 +310,7 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
                 node.decompose()
 
 
-def _open_layout_tables(tree: Any, main: Any) -> None:
+def _open_layout_tables(tree: Tree, main: Node) -> None:
     """Tables that only place things on the page become plain blocks; as Markdown tables they would be one line."""
     for table in main.query_selector_all("table"):
         if table == main or not (table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")):
@@ -326,7 +326,7 @@ def _open_layout_tables(tree: Any, main: Any) -> None:
         table.decompose()
 
 
-def _name_code_languages(main: Any) -> None:
+def _name_code_languages(main: Node) -> None:
     """Write the language where the converter looks for it; sites name it on the block, its code, or a wrapper."""
     for pre in main.query_selector_all("pre"):
         parent = pre.parent
@@ -338,7 +338,7 @@ def _name_code_languages(main: Any) -> None:
                 break
 
 
-def _base_url(tree: Any, url: str) -> str:
+def _base_url(tree: Tree, url: str) -> str:
     tag = tree.document.query_selector("base[href]") if url else None
     if tag is None:
         return url
@@ -348,7 +348,7 @@ def _base_url(tree: Any, url: str) -> str:
         return url
 
 
-def _find_hrefs(node: Any) -> list[str]:
+def _find_hrefs(node: Node) -> list[str]:
     return list(dict.fromkeys(link.getattr("href") or "" for link in node.query_selector_all("a[href]")))[: 4 * MAX_LINKS]
 
 
@@ -429,7 +429,7 @@ def _plain_words(html: str) -> str:
 class _About:
     """What the head of a page says; first come, first served."""
 
-    def __init__(self, tree: Any, parts: Sequence[Any]) -> None:
+    def __init__(self, tree: Tree, parts: Sequence[Node]) -> None:
         self._tree = tree
         self.meta: dict[str, str] = {}
         self._scholars: list[str] = []

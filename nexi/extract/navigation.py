@@ -6,9 +6,7 @@ standing beside them. A box with a paragraph or a heading in it is never dropped
 
 from __future__ import annotations
 
-from typing import Any
-
-from nexi.extract.layout import Box, Layout, tag_set
+from nexi.extract.layout import Box, Layout, Node, tag_set
 
 __all__ = ["drop_navigation"]
 
@@ -37,7 +35,7 @@ def drop_navigation(layout: Layout) -> Layout:
         for block in layout.blocks
         if block.linked and block.words <= MAX_BAR_WORDS and ("rev" in block.text or "ext" in block.text)
     ]
-    bars: list[tuple[Any, Box | None]] = []
+    bars: list[tuple[Node, Box | None]] = []
     for turn in turns:
         for link in turn.node.query_selector_all("a[href]"):
             if (bar := _find_bar(link)) is not None:
@@ -69,12 +67,12 @@ def drop_navigation(layout: Layout) -> Layout:
     return layout
 
 
-def _kind_of(link: Any) -> str:
+def _kind_of(link: Node) -> str:
     words = " ".join(link.text.split()).strip(" «»‹›←→<>|[]()").lower()
     return _KINDS.get(words, "")
 
 
-def _find_bar(link: Any) -> Any:
+def _find_bar(link: Node) -> Node:
     """The largest box around a link to another page that holds such links and their titles alone."""
     if link.parent is None or _kind_of(link) not in ("p", "n"):
         return None

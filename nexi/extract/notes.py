@@ -7,9 +7,9 @@ mark is a short number or sign that links to a place on the same page, or to the
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from nexi import urls
+from nexi.extract.layout import Node, Tree
 
 MAX_NOTES = 999  # a marker has at most three digits
 MAX_NOTE_CHARS = 2_000  # more is a section and no note
@@ -18,10 +18,10 @@ MAX_CLIMB = 3  # elements above the place a mark leads to, until one has the add
 _MARK = re.compile(r"\W{0,3}(?P<number>[1-9]\d{0,2})\W{0,3}|[*†‡§]{1,3}")
 
 
-def cite_notes(tree: Any, base: str) -> dict[int, str]:
+def cite_notes(tree: Tree, base: str) -> dict[int, str]:
     """Put [n] in the place of every mark whose source is known, and take out its note; return the addresses by number."""
     numbers: dict[str, int] = {}
-    notes: list[Any] = []
+    notes: list[Node] = []
     marks = [(link, mark) for link in tree.body.query_selector_all("a[href]") if (mark := _MARK.fullmatch(link.text.strip()))]
     mark_numbers = {int(mark["number"]) for _, mark in marks if mark["number"]}
     for link, mark in marks:
@@ -49,7 +49,7 @@ def list_notes(text: str, notes: dict[int, str]) -> str:
     return f"{text.rstrip()}\n\nSources:\n{lines}\n" if lines else text
 
 
-def _find_source(tree: Any, href: str, base: str) -> tuple[str, Any]:
+def _find_source(tree: Tree, href: str, base: str) -> tuple[str, Node]:
     """The address that a link leads to, "" for none; by way of a note, which is returned too, where it names a place here."""
     if not href.startswith("#"):
         return _web_address(href, base), None

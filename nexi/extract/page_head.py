@@ -12,10 +12,10 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from nexi.extract.layout import tag_set
+from nexi.extract.layout import Node, Tree, tag_set
 
 ARTICLE, MAYBE_ARTICLE, THREAD, GOODS, OTHER = "abfpo"
 
@@ -56,13 +56,13 @@ class PageHead(NamedTuple):
     is_at_article: bool = False
 
 
-def find_head_parts(tree: Any) -> Sequence[Any]:
+def find_head_parts(tree: Tree) -> Sequence[Node]:
     """The elements that describe a page, in order; found once, since each search goes over the whole tree."""
-    parts: Sequence[Any] = tree.document.query_selector_all(_PARTS)
+    parts: Sequence[Node] = tree.document.query_selector_all(_PARTS)
     return parts
 
 
-def read_page_head(tree: Any, parts: Sequence[Any], url: str) -> PageHead:
+def read_page_head(tree: Tree, parts: Sequence[Node], url: str) -> PageHead:
     """Read it before anything is dropped from the tree."""
     meta: dict[str, str] = {}
     types: set[str] = set()

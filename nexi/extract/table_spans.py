@@ -7,7 +7,7 @@ without heads gets empty ones, since Markdown takes its first row for them.
 
 from __future__ import annotations
 
-from typing import Any
+from nexi.extract.layout import Node, Tree
 
 __all__ = ["open_spans"]
 
@@ -20,10 +20,10 @@ MAX_LABEL_CHARS = 80  # a longer text is not repeated in each of its rows
 
 _PARTS = frozenset(("thead", "tbody", "tfoot"))
 
-Span = tuple[Any, str, int, int]  # a cell, its text, and how many columns and rows it takes
+Span = tuple[Node, str, int, int]  # a cell, its text, and how many columns and rows it takes
 
 
-def open_spans(tree: Any, main: Any) -> None:
+def open_spans(tree: Tree, main: Node) -> None:
     """Rewrite the tables of a page that have cells over several rows, heads over several columns, or no heads."""
     for table in list(main.query_selector_all("table"))[:MAX_TABLES]:
         if table.query_selector("table") is not None:
@@ -49,7 +49,7 @@ def open_spans(tree: Any, main: Any) -> None:
             _repeat_labels(tree, rows)
 
 
-def _begins_with_data(rows: list[Any]) -> bool:
+def _begins_with_data(rows: list[Node]) -> bool:
     """Whether the first row is one like the others: labels at the left, or pairs of a label and what it says."""
     first, *others = (_read_row(row) for row in rows[:MAX_COMPARED_ROWS])
     tags = [cell.tag for cell, *_ in first]
@@ -63,7 +63,7 @@ def _begins_with_data(rows: list[Any]) -> bool:
     return rows[0].query_selector("b, strong") is None and (has_digit[0] or not all(has_digit[1:]))
 
 
-def _read_row(row: Any) -> list[Span]:
+def _read_row(row: Node) -> list[Span]:
     return [
         (cell, " ".join(cell.text.split()), _parse_span(cell, "colspan"), _parse_span(cell, "rowspan"))
         for cell in row.child_nodes
@@ -71,12 +71,12 @@ def _read_row(row: Any) -> list[Span]:
     ]
 
 
-def _parse_span(cell: Any, name: str) -> int:
+def _parse_span(cell: Node, name: str) -> int:
     value = (cell.getattr(name) or "").strip()
     return min(max(int(value), 1), MAX_COLUMNS) if value.isascii() and value.isdecimal() and len(value) < 6 else 1
 
 
-def _join_head(tree: Any, rows: list[Any]) -> int:
+def _join_head(tree: Tree, rows: list[Node]) -> int:
     """Make one row of the rows of a head that has spans; how many rows of the table are its head now."""
     heads = []
     for row in rows[:MAX_HEAD_ROWS]:
@@ -110,7 +110,7 @@ def _join_head(tree: Any, rows: list[Any]) -> int:
     return len(heads)
 
 
-def _repeat_labels(tree: Any, rows: list[Any]) -> None:
+def _repeat_labels(tree: Tree, rows: list[Node]) -> None:
     """Write a short text that stands beside several rows into each of them."""
     open_labels: dict[int, tuple[str, str, int]] = {}  # by column: text, tag, rows left
     for row in rows:

@@ -7,7 +7,8 @@ the first paragraph as a list of fields: in the page they stand beside it, and i
 from __future__ import annotations
 
 import re
-from typing import Any
+
+from nexi.extract.layout import Node, Tree
 
 __all__ = ["drop_marks", "place_facts", "take_facts"]
 
@@ -39,7 +40,7 @@ _NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+)\]")
 _SEPARATORS = re.compile(r"\s*(?:;\s*)+")
 
 
-def drop_marks(tree: Any, html: str) -> None:
+def drop_marks(tree: Tree, html: str) -> None:
     """Drop what a wiki shows to editors, and its boxes of links to other articles; on other pages nothing."""
     if _SIGN not in html:
         return
@@ -51,7 +52,7 @@ def drop_marks(tree: Any, html: str) -> None:
             node.decompose()
 
 
-def take_facts(tree: Any, html: str) -> list[str]:
+def take_facts(tree: Tree, html: str) -> list[str]:
     """The fields of the first infobox as `Field: value`; the box itself goes."""
     box = tree.body.query_selector(_INFOBOX) if _SIGN in html else None
     if box is None or len(box.query_selector_all("tr > th + td, tr > td + td, .pi-data")) < MIN_FACTS:
@@ -72,7 +73,7 @@ def take_facts(tree: Any, html: str) -> list[str]:
     return facts
 
 
-def _read_rows(box: Any) -> list[str]:
+def _read_rows(box: Node) -> list[str]:
     facts, section = list[str](), ""
     for row in list(box.query_selector_all("tr"))[:MAX_ROWS]:
         cells = [cell for cell in row.child_nodes if cell.tag in ("th", "td")]
@@ -96,11 +97,11 @@ def _write_fact(label: str, value: str) -> list[str]:
     return [f"{label}: {value}"]
 
 
-def _read_text(node: Any) -> str:
+def _read_text(node: Node) -> str:
     return _SEPARATORS.sub("; ", _NOTE.sub("", " ".join(node.text.split()))).strip("; ")
 
 
-def place_facts(tree: Any, facts: list[str]) -> None:
+def place_facts(tree: Tree, facts: list[str]) -> None:
     """Put the facts after the first paragraph, or at the end where there is none."""
     if not facts:
         return

@@ -106,14 +106,14 @@ def test_a_codec_that_is_no_charset_of_the_web_is_never_used(label: str) -> None
     ],
 )
 def test_text_that_was_encoded_twice_is_read_as_it_was_meant(text: str, mended: str) -> None:
-    assert charset.mend_double_encoding(text) == mended
+    assert charset.undo_double_encoding(text) == mended
 
 
 @pytest.mark.parametrize(
     "text", ["NÃO e CORAÇÃO", "A “broken” page shows â€™ for ’ – that’s mojibake", "âme, château", "plain"]
 )
 def test_text_of_which_only_some_signs_look_so_stays(text: str) -> None:
-    assert charset.mend_double_encoding(text) == text
+    assert charset.undo_double_encoding(text) == text
 
 
 def test_a_page_that_was_encoded_twice_is_quoted_as_it_was_meant() -> None:
