@@ -32,7 +32,7 @@ _UNDONE = frozenset(("not", "have"))  # "could not" and "could have" are no doub
 _NOT_ONLY = frozenset(("only", "just", "merely"))  # "not only" negates nothing
 
 
-class Alignment(Struct, frozen=True):
+class _Alignment(Struct, frozen=True):
     """`follows` is the share of the sentence's items that stand in the page's sentence in the same order."""
 
     follows: float = 0.0
@@ -41,7 +41,7 @@ class Alignment(Struct, frozen=True):
     is_negated: bool = False
 
 
-class Item:
+class _Item:
     """A content word or a value of a sentence, with what it is compared by; a value may be restated in brackets."""
 
     __slots__ = ("is_led", "key", "values", "word")
@@ -62,9 +62,9 @@ class Item:
         return not self.values and self.word.text[0].isupper()
 
 
-def _list_items(text: ParsedText, other: ParsedText) -> list[Item]:
+def _list_items(text: ParsedText, other: ParsedText) -> list[_Item]:
     """The content words and values of a text, in order; 1001 is no year where the other text has a count and no date."""
-    items: list[Item] = []
+    items: list[_Item] = []
     has_years = bool(list_dates(other.values)) or not any(not n.unit and not n.is_weak for n in other.numbers)
     before = ""
     for word in text.words:
@@ -72,7 +72,7 @@ def _list_items(text: ParsedText, other: ParsedText) -> list[Item]:
         last = items[-1] if items else None
         if not (word.value or word.term) or (last and word.value and last.values and last.values[-1] is word.value):
             continue
-        item = Item(word, led_by, has_years)
+        item = _Item(word, led_by, has_years)
         if last and item.values and item.key == last.key and _RESTATES.fullmatch(text.text, last.values[-1].end, word.start):
             last.values += item.values
         else:
@@ -86,7 +86,7 @@ def align(
     borrowed_terms: Container[str] = (),
     elsewhere: Container[str] = (),
     subject: Container[str] = (),
-) -> Alignment:
+) -> _Alignment:
     """Lay a sentence along one of a page.
 
     `borrowed_terms` are those of what it is bound to, `elsewhere` those of the whole page, `subject` those of its title.
@@ -94,7 +94,7 @@ def align(
     ours, theirs = _list_items(claim, source), _list_items(source, claim)
     our_keys, their_keys = [item.key for item in ours], [item.key for item in theirs]
     if not our_keys or (Counter(our_keys) & Counter(their_keys)).total() < MIN_SHARED * len(our_keys):
-        return Alignment()
+        return _Alignment()
     matcher = SequenceMatcher(None, our_keys, their_keys, autojunk=False)
     blocks = [(a, b, size) for a, b, size in matcher.get_matching_blocks() if size]
     follows = sum(size for _, _, size in blocks) / len(our_keys)
@@ -104,7 +104,7 @@ def align(
     )
     if follows < NEAR_COPY:
         negations = () if has_negation(source) else tuple(word.text for word in _list_negations(claim.words, source.words))
-        return Alignment(follows, contradictions, negations, bool(negations))
+        return _Alignment(follows, contradictions, negations, bool(negations))
     first, last = theirs[blocks[0][1]].word.start, theirs[sum(blocks[-1][1:]) - 1].word.end
     inside = [at for at, word in enumerate(source.words) if first <= word.start < last]
     covered = source.words[max(0, inside[0] - LEADING_WORDS) : inside[-1] + 1]
@@ -122,10 +122,10 @@ def align(
         put = [item for item in ours[a:b] if item.key not in subject]
         changes += _find_changes(put, theirs[c:d], added_keys, removed_keys) if d - c <= MAX_EDIT else ()
     changes += _find_hedges(claim, covered, source.words[inside[-1] + 1 : inside[-1] + 3])
-    return Alignment(follows, contradictions, tuple(dict.fromkeys(changes)), bool(negated))
+    return _Alignment(follows, contradictions, tuple(dict.fromkeys(changes)), bool(negated))
 
 
-def _find_slots(block: tuple[int, int, int], ours: Sequence[Item], theirs: Sequence[Item]) -> Iterator[tuple[Value, Value]]:
+def _find_slots(block: tuple[int, int, int], ours: Sequence[_Item], theirs: Sequence[_Item]) -> Iterator[tuple[Value, Value]]:
     """The values that meet with the same word beside them; of one that is restated, the spelling that agrees."""
     a, b, size = block
     for step in range(size) if size > 1 else ():
@@ -149,7 +149,7 @@ def differ(claim: Value, source: Value) -> bool:
 
 
 def _find_changes(
-    put: Sequence[Item], stood: Sequence[Item], added_keys: Container[str], removed_keys: Container[str]
+    put: Sequence[_Item], stood: Sequence[_Item], added_keys: Container[str], removed_keys: Container[str]
 ) -> Iterator[str]:
     """A name for a name, and an opposite, in a short edit of a near copy; what was moved is no change."""
     if any(item.is_capital and item.key in removed_keys for item in stood):
@@ -157,7 +157,7 @@ def _find_changes(
     yield from (one.word.text for one in put for other in stood if (one.key, other.key) in lexicon.OPPOSITES)
 
 
-def _find_exchanges(new: Sequence[Item], lost: Sequence[Item], elsewhere: Container[str]) -> Iterator[str]:
+def _find_exchanges(new: Sequence[_Item], lost: Sequence[_Item], elsewhere: Container[str]) -> Iterator[str]:
     """A name in another's place, and a noun in another's place that the page uses of something else."""
     for item in new:
         is_noun = item.is_led and item.key in elsewhere and len(new) <= MAX_EDIT

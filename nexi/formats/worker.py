@@ -26,12 +26,12 @@ RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recog
 def main() -> None:
     """A document on standard input, JSON on standard output: {"read": …} or {"error": …}.
 
-    Arguments: type, size, max_chars, origin, languages of pictures.
+    Arguments: media type, bytes, the most characters that are wanted, origin ("web" or "file"), languages of pictures.
     """
     die_with_parent()
-    kind, size, max_chars = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    kind, size, max_chars, origin, languages = sys.argv[1:6]
     lack_of_memory = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")  # when it lacks, nothing can be made
-    recognition = ocr.Recognition(sys.argv[5], ocr.MAX_DOCUMENT_S[sys.argv[4]])
+    recognition = ocr.Recognition(languages, ocr.MAX_DOCUMENT_S[origin])
     # Loaded before the limit, so that the limit is what a document may take.
     if document_format := find_format(kind):
         import_module(f"nexi.formats.{document_format.reader.partition('.')[0]}")
@@ -39,10 +39,10 @@ def main() -> None:
         import_module("pypdfium2")
     if kind != PDF:
         import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
-    _limit_resources(ROOM_BYTES + size)
+    _limit_resources(ROOM_BYTES + int(size))
     confine_process(ocr.recognition_files())
     try:
-        extracted = extract(sys.stdin.buffer.read(), kind, "", max_chars=max_chars, recognition=recognition)
+        extracted = extract(sys.stdin.buffer.read(), kind, "", max_chars=int(max_chars), recognition=recognition)
         answer = json.dumps({"read": asdict(extracted)}).encode("ascii")
     except FetchError as error:
         problem = {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}
@@ -62,13 +62,14 @@ def describe_lack_of_memory() -> dict[str, str]:
 
 
 def _limit_resources(room: int) -> None:
+    """Bound the CPU time and the memory of this process: what it has taken already, and `room` bytes more."""
     try:
         import resource
         from pathlib import Path
 
         resource.setrlimit(resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
+        pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])  # of the whole address space
         most = pages * resource.getpagesize() + room
         resource.setrlimit(resource.RLIMIT_AS, (most, most + RECOGNITION_BYTES))
     except (ImportError, OSError, ValueError):

@@ -34,7 +34,7 @@ def parse_json(text: str) -> object:
     try:
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite)
         if _is_shallow(value):
-            return value if text.isascii() and "\\u" not in text else mend_value(value)
+            return value if text.isascii() and "\\u" not in text else fix_value(value)
     except RecursionError:
         pass
     raise ValueError("nested too deeply")
@@ -44,7 +44,7 @@ def parse_lenient(text: str) -> object:
     """The widest JSON value in a model's text.
 
     Fences and prose around it, trailing commas, single quotes, bare keys, Python's True/False/None and a missing end are
-    forgiven. The caller must `check` the value. Raises ValueError.
+    forgiven. The caller must check the value by a schema. Raises ValueError.
     """
     text = text.strip().lstrip("\ufeff")
     try:
@@ -79,7 +79,7 @@ def find_values(text: str) -> Iterator[JsonFragment]:
             return
         reader = _JsonReader(text, opening.start(), allowance)
         try:
-            value = mend_value(reader.value(0))
+            value = fix_value(reader.value(0))
         except (ValueError, RecursionError):
             position, allowance = max(reader.position, opening.end()), reader.left
             continue
@@ -94,7 +94,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,400}(?:\.\d{0,400})?(?:[eE][+-]?\d{1,3})?(?![\w
 _WORD = re.compile(r"[A-Za-z_$][\w$-]{0,99}")
 _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|$)")
-_DANGLING = re.compile(
+_DANGLING = re.compile(  # what is left of a word, a sign or a number where the text ended in it
     r"(?!(?:true|false|null|True|False|None)\Z)(?:[A-Za-z]{1,5}|[+-]|[+-]?\d{1,400}(?:\.\d{0,400})?[eE][+-]?)?\Z"
 )
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
@@ -103,7 +103,10 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class _JsonReader:
-    """A forgiving reader of one value. `ended` turns True when the text stopped before the value did."""
+    """A forgiving reader of one value. `ended` turns True when the text stopped before the value did.
+
+    `allowance` is how many values it may read; `left` is what of that is left for the next reader of the same text.
+    """
 
     def __init__(self, text: str, position: int, allowance: int) -> None:
         self.text = text
@@ -255,12 +258,12 @@ def fix_surrogates(text: str) -> str:
     return text
 
 
-def mend_value(value: Any) -> Any:
+def fix_value(value: Any) -> Any:
     """The same JSON value with the surrogates of every string fixed."""
     if isinstance(value, str):
         return fix_surrogates(value)
     if isinstance(value, list):
-        return [mend_value(item) for item in value]
+        return [fix_value(item) for item in value]
     if isinstance(value, dict):
-        return {fix_surrogates(key): mend_value(item) for key, item in value.items()}
+        return {fix_surrogates(key): fix_value(item) for key, item in value.items()}
     return value

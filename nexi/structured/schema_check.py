@@ -1,6 +1,7 @@
 """JSON values checked against a schema, with problems in words that a model can act on.
 
-Engines and the model adapter stand above; nothing stands below. It knows no tool, no prompt and no network.
+Engines and the model adapter stand above; nothing stands below. It knows no tool, no prompt and no network. Of JSON Schema it
+reads types, const, enum, anyOf, oneOf, properties, required, additionalProperties, items and the bounds of sizes and numbers.
 """
 
 from __future__ import annotations
