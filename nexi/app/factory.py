@@ -316,8 +316,9 @@ class PortFactory:
         config = self.config
         if endpoint := config.embedding_endpoint():
             from nexi.llm.embeddings import OpenAIEmbedder
+            from nexi.llm.openai.client import OpenAICompatible
 
-            return OpenAIEmbedder(
+            server = OpenAICompatible(
                 endpoint.base_url,
                 endpoint.model,
                 api_keys=endpoint.api_keys,
@@ -327,6 +328,7 @@ class PortFactory:
                 proxy=self.proxy_for(endpoint.base_url),
                 trust=config.trust,
             )
+            return OpenAIEmbedder(server)
         from nexi.stores.embedders.static import StaticEmbedder
 
         # one on this machine keeps nothing of what it is given, so that people may share it
@@ -625,7 +627,7 @@ def compare_texts(question: str, texts: Sequence[str]) -> Sequence[float] | None
 
 def rate_meaning(question: str) -> Mapping[str, float]:
     """How much a question is of each kind of service; nothing where the reading model is missing or broken."""
-    from nexi.routing.learned import rate_kinds
+    from nexi.routing.route import rate_kinds
 
     try:
         return rate_kinds([float(value) for value in reading_model().encode([question], query=True)[0]])

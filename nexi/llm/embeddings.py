@@ -10,21 +10,16 @@ import base64
 import binascii
 import json
 import math
-import re
 import struct
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nexi.errors import LLMError
 from nexi.llm.openai import faults
 from nexi.llm.openai.client import OpenAICompatible
-from nexi.llm.openai.prices import Price
-from nexi.net.trust import MACHINE, Trust
-from nexi.ports import Clock
 from nexi.types import Embedded, Usage, Vector
 
-MODEL = "text-embedding-3-small"
 BATCH = 20
 MAX_BYTES = 32_000_000
 MAX_CHARS = 24_000  # of one text; models take about 8,000 tokens and refuse the whole batch for one that is longer
@@ -40,35 +35,8 @@ NOTHING = "."  # for a text of spaces, which endpoints refuse
 class OpenAIEmbedder:
     """The Embedder port over `POST /embeddings`, twenty texts a request. `prefixes` go before documents and queries."""
 
-    def __init__(
-        self,
-        base_url: str,
-        model: str = MODEL,
-        *,
-        api_keys: Sequence[str] = (),
-        clock: Clock,
-        max_retries: int = 3,
-        dims: int = 0,
-        prefixes: tuple[str, str] = ("", ""),
-        timeout_s: float = 60.0,
-        prices: Mapping[str, Price] | None = None,
-        rng: Callable[[], float] | None = None,
-        proxy: str | None = None,
-        trust: Trust = MACHINE,
-    ) -> None:
-        self._endpoint = OpenAICompatible(
-            re.sub(r"/embeddings/?(?=$|\?)", "", base_url.strip()),
-            model,
-            api_keys=api_keys,
-            clock=clock,
-            max_retries=max_retries,
-            idle_timeout_s=timeout_s,
-            prices=prices,
-            rng=rng,
-            proxy=proxy,
-            trust=trust,
-        )
-        self._model = model
+    def __init__(self, endpoint: OpenAICompatible, *, dims: int = 0, prefixes: tuple[str, str] = ("", "")) -> None:
+        self._endpoint, self._model = endpoint, endpoint.model
         self._asked_dims = dims
         self.dims = dims
         self._prefixes = prefixes

@@ -14,6 +14,7 @@ import pytest
 
 from nexi.app import SystemClock
 from nexi.llm.embeddings import OpenAIEmbedder
+from nexi.llm.openai.client import OpenAICompatible
 from nexi.ports import Embedder
 from nexi.stores.embedders.static import StaticEmbedder
 from tests.stub import serving
@@ -57,7 +58,7 @@ def answer(body: dict[str, Any]) -> tuple[int, Any]:
 @contextmanager
 def an_endpoint(folder: Path) -> Iterator[Embedder]:
     with serving({"POST /v1/embeddings": answer}) as port:
-        yield OpenAIEmbedder(f"http://127.0.0.1:{port}/v1", "toy", clock=SystemClock())
+        yield OpenAIEmbedder(OpenAICompatible(f"http://127.0.0.1:{port}/v1", "toy", clock=SystemClock()))
 
 
 @contextmanager

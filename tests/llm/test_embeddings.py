@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from nexi.app import SystemClock
 from nexi.errors import LLMError
 from nexi.llm.embeddings import OpenAIEmbedder
+from nexi.llm.openai.client import OpenAICompatible
 from tests.raising import has_code
 
 Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]]
@@ -67,11 +68,14 @@ def vectors(body: dict[str, Any]) -> Answer:
 
 
 @asynccontextmanager
-async def embedding(endpoint: Endpoint, **options: Any) -> AsyncIterator[tuple[OpenAIEmbedder, Waits]]:
+async def embedding(
+    endpoint: Endpoint, model: str = "text-embedding-3-small", api_keys: Sequence[str] = (), **options: Any
+) -> AsyncIterator[tuple[OpenAIEmbedder, Waits]]:
     server = await asyncio.start_server(endpoint.serve, "127.0.0.1", 0)
     clock = Waits()
     port = server.sockets[0].getsockname()[1]
-    embedder = OpenAIEmbedder(f"http://127.0.0.1:{port}/v1", clock=clock, rng=lambda: 1.0, **options)
+    server_of_vectors = OpenAICompatible(f"http://127.0.0.1:{port}/v1", model, api_keys=api_keys, clock=clock, rng=lambda: 1.0)
+    embedder = OpenAIEmbedder(server_of_vectors, **options)
     try:
         yield embedder, clock
     finally:
@@ -188,7 +192,7 @@ async def test_what_was_paid_before_a_failure_is_told() -> None:
 
 
 async def test_nobody_listening_is_an_error_with_a_fix() -> None:
-    embedder = OpenAIEmbedder("http://127.0.0.1:9/v1/embeddings", clock=Waits(), max_retries=1)
+    embedder = OpenAIEmbedder(OpenAICompatible("http://127.0.0.1:9/v1/embeddings", "toy", clock=Waits(), max_retries=1))
     with pytest.raises(LLMError) as failed:
         await embedder.embed(["a"])
     await embedder.aclose()

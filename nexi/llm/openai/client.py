@@ -75,9 +75,9 @@ class OpenAICompatible:
     trust: Trust = MACHINE
 
     def __post_init__(self) -> None:
-        # the address in front of /chat/completions, however much of it the user gave
+        # the address in front of /chat/completions or /embeddings, however much of it the user gave
         root, mark, query = self.base_url.strip().partition("?")
-        self._url = root.rstrip("/").removesuffix("/chat/completions").rstrip("/") + mark + query
+        self._url = root.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings").rstrip("/") + mark + query
         self.name = self.model
         self._keys = tuple(key.strip() for key in self.api_keys if key.strip())
         self._key = 0
