@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -48,28 +49,14 @@ _PLACES = """lateral (
     where a.collection = found.collection offset 0
 ) p"""
 _SCORE = "sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length))"
-_SCORES = f"""
-with found as materialized (
-    select id, body, collection, length, terms || '{{{{}}}}' as terms,  -- which unpacks it, once
-        head_counts as aboves, text_counts as texts
-    from (select * from {{chunks}} {{scope}} offset 0) matching  -- by the index of terms
-    order by id desc limit %(most)s
-), hits as materialized (
-    select id, body, length, rarity, %(text)s * texts[place] + %(head)s * aboves[place] as tf
-    from found cross join {_PLACES} where place is not null
-)
-select id, body, {_SCORE} as score from hits group by id, body order by score desc, id limit %(wide)s
-"""  # noqa: S608
-_PAGE_SCORES = f"""
-with found as materialized (
-    select id, collection, length, terms || '{{}}' as terms, title_counts as aboves, text_counts as texts
-    from bodies where id = any(%(bodies)s)
-), hits as materialized (
-    select id, length, rarity, %(text)s * texts[place] + %(head)s * aboves[place] as tf
-    from found cross join {_PLACES} where place is not null
-)
-select id, {_SCORE} from hits group by id
-"""  # noqa: S608
+
+
+def _read_sql(name: str) -> str:
+    sql = Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return sql.replace("{places}", _PLACES).replace("{score}", _SCORE)
+
+
+_SCORES, _PAGE_SCORES = _read_sql("scores.sql"), _read_sql("page_scores.sql")
 
 
 class StatementRunner(Protocol):
@@ -149,7 +136,7 @@ class WordSearch:
             "rarities": [row[2] for row in term_rows],
         }
         rows = self._fetch(
-            _SCORES.format(chunks=self._chunks, scope=scope),
+            _SCORES.replace("{chunks}", self._chunks).replace("{scope}", scope),
             {
                 **values,
                 **_weights(TEXT_WEIGHT, HEAD_WEIGHT, sum(c.terms for c in collections) / chunks),
