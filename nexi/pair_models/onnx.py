@@ -22,6 +22,7 @@ from nexi.errors import NexiError, StoreError
 from nexi.install import import_silenced, install_command
 from nexi.pair_models.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.ports import Clock
+from nexi.text.languages import LANGUAGES, name_language
 from nexi.text.stopwords import SMALL_WORDS, language_of
 from nexi.types import PairScore
 
@@ -36,15 +37,6 @@ MAX_SLICES = 4  # of a premise that is longer than the model's window
 SLICE_OVERLAP_TOKENS = 32
 MIN_LETTER_SHARE = 0.6  # of prose; a row of numbers or a line of code has less
 MIN_ASCII_SHARE = 0.95  # of the letters of a text in which no language stands out
-LANGUAGES = {
-    "en": "English",
-    "de": "German",
-    "fr": "French",
-    "es": "Spanish",
-    "it": "Italian",
-    "pt": "Portuguese",
-    "nl": "Dutch",
-}
 
 OTHER_LANGUAGE = "the model does not read this language"
 NO_PROSE = "the model reads prose only"
@@ -230,7 +222,7 @@ def load_encoder(folder: ModelFolder) -> CrossEncoder:
 
 def can_read(text: str, languages: Sequence[str]) -> bool:
     """Whether a text is in one of a model's languages; every text where it names none."""
-    names = {LANGUAGES.get(language, language) for language in languages}
+    names = {name_language(code) if code == "en" or code in LANGUAGES else code for code in languages}
     if not names:
         return True
     if text_language := language_of(text):

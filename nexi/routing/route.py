@@ -1,4 +1,4 @@
-"""Chooses services for a question by cheap features: its words, its names, its marks, its language. Pure.
+"""Chooses services for a question by cheap features: its words, its names, its marks, its language, and its vector. Pure.
 
 A question has a kind for each cue that it shows; the services of the strongest kinds are asked first, and the general web
 beside them, since a guess may be wrong. What is left of these services and of the web stands in reserve.
@@ -6,8 +6,12 @@ beside them, since a guess may be wrong. What is left of these services and of t
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -21,7 +25,7 @@ from nexi.text.stopwords import STOP, word_set
 from nexi.types import Query
 from nexi.urls import find_urls, host_of
 
-__all__ = ["MAX_SERVICES", "Choice", "Route", "phrase_query", "route_query"]
+__all__ = ["MAX_SERVICES", "Choice", "Route", "phrase_query", "rate_kinds", "route_query"]
 
 MAX_SERVICES = 4  # asked at once
 MAX_KEYWORDS = 10
@@ -247,3 +251,37 @@ _WORDINGS: Mapping[str, Callable[[str], str]] = {
     "package": _find_package,
     "address": _find_address,
 }
+
+
+# by meaning
+
+
+class _Weights(Struct, frozen=True):
+    kinds: tuple[str, ...]
+    size: int
+    scale: float
+    rows: tuple[array[int], ...]  # the mean vector first, then one row for each kind
+
+
+@cache
+def _load_weights() -> _Weights:
+    data = json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8"))
+    numbers = array("h")
+    numbers.frombytes(base64.b64decode(data["numbers"]))
+    size = data["size"]
+    rows = tuple(numbers[start : start + size] for start in range(0, len(numbers), size))
+    return _Weights(tuple(data["kinds"]), size, data["scale"], rows)
+
+
+def rate_kinds(vector: Sequence[float]) -> Mapping[str, float]:
+    """How much a question is of each kind, by its vector of the reading model: about 1 for the right one, about 0 for others.
+
+    The weights are made by `python -m evals.routing --train` from questions that were written for the purpose.
+    """
+    weights = _load_weights()
+    if len(vector) != weights.size:
+        return {}
+    mean, *rows = weights.rows
+    differences = [value - part * weights.scale for value, part in zip(vector, mean, strict=True)]
+    rates = (sum(value * part for value, part in zip(differences, row, strict=True)) * weights.scale for row in rows)
+    return dict(zip(weights.kinds, rates, strict=True))
