@@ -42,7 +42,7 @@ class DuckDuckGo:
         try:
             rows = await asyncio.to_thread(
                 self._ask,
-                with_sites(query.text, query.sites, query.excluded_sites),
+                with_sites(query),
                 region=f"{country}-{language}" if country else "wt-wt",
                 timelimit=period if period in ("d", "w", "m", "y") else None,
                 max_results=query.count,

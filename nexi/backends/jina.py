@@ -26,7 +26,7 @@ class Jina(Struct, frozen=True):
         headers = {"Accept": "application/json", "X-Respond-With": "no-content", "X-Retain-Images": "none"}
         if self.api_key:
             headers["Authorization"] = f"Bearer {self.api_key}"
-        params = {"q": with_sites(query.text, query.sites, query.excluded_sites), "num": str(max(1, min(query.count, 20)))}
+        params = {"q": with_sites(query), "num": str(max(1, min(query.count, 20)))}
         if query.language:
             params["hl"] = query.language
         return BackendRequest(url=f"{self.base_url}/", params=tuple(params.items()), headers=headers, timeout_s=self.timeout_s)

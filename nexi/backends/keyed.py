@@ -70,10 +70,6 @@ def _limit_count(query: Query, most: int = 20) -> int:
     return max(1, min(query.count, most))  # more is refused
 
 
-def _search_text(query: Query) -> str:
-    return with_sites(query.text, query.sites, query.excluded_sites)
-
-
 def _write_period(query: Query, prefix: str) -> str:
     """A period by its first letter, as Google's parameter has it; "" for none."""
     letter = query.time_range[:1].lower()
@@ -94,7 +90,7 @@ FORMS: Mapping[str, KeyedForm] = {
     "brave": KeyedForm(
         "Brave", "https://api.search.brave.com/res/v1/web/search", "X-Subscription-Token",
         lambda query: {
-            "q": _search_text(query)[:400],  # a longer one is refused
+            "q": with_sites(query)[:400],  # a longer one is refused
             "count": str(_limit_count(query)),
             "freshness": _write_period(query, "p"),
             "search_lang": query.language.partition("-")[0],
@@ -113,7 +109,7 @@ FORMS: Mapping[str, KeyedForm] = {
     "serper": KeyedForm(
         "Serper", "https://google.serper.dev/search", "X-API-KEY",
         lambda query: {
-            "q": _search_text(query),
+            "q": with_sites(query),
             "num": _limit_count(query),
             "tbs": _write_period(query, "qdr:"),
             "hl": query.language.partition("-")[0],
@@ -121,6 +117,6 @@ FORMS: Mapping[str, KeyedForm] = {
         "organic", ("link", "snippet", "date"), ("site", "time", "language")),
     "firecrawl": KeyedForm(
         "Firecrawl", "https://api.firecrawl.dev/v2/search", "Authorization",
-        lambda query: {"query": _search_text(query), "limit": _limit_count(query), "tbs": _write_period(query, "qdr:")},
+        lambda query: {"query": with_sites(query), "limit": _limit_count(query), "tbs": _write_period(query, "qdr:")},
         "data.web", ("url", "description")),
 }  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 from nexi.errors import BackendError
 from nexi.net.retry import retry_after
 from nexi.notices import Notice
-from nexi.types import Hit
+from nexi.types import Hit, Query
 
 _TAG = re.compile(r"<[^>]{0,500}>")
 
@@ -125,10 +125,10 @@ def service_message(body: bytes, default: str = "no reason given") -> str:
     return default
 
 
-def with_sites(text: str, sites: tuple[str, ...], excluded_sites: tuple[str, ...]) -> str:
-    """A query with its sites as the operators every search engine knows."""
-    only = " OR ".join(f"site:{site}" for site in sites)
-    return " ".join(part for part in (text.strip(), only, *(f"-site:{site}" for site in excluded_sites)) if part)
+def with_sites(query: Query) -> str:
+    """The words of a query with its sites as the operators every search engine knows."""
+    only = " OR ".join(f"site:{site}" for site in query.sites)
+    return " ".join(part for part in (query.text.strip(), only, *(f"-site:{site}" for site in query.excluded_sites)) if part)
 
 
 def _unreadable_error(service: str, cause: str) -> BackendError:

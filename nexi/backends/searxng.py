@@ -41,7 +41,7 @@ class Searxng(Struct, frozen=True):
         if focus and not focus.categories:
             query = within_focus(query)
         # A leading `!` would be a command that redirects away.
-        text = with_sites(query.text.strip().lstrip("!"), query.sites, query.excluded_sites)
+        text = with_sites(query).lstrip("! ")
         params = {"q": text, "format": "json", "pageno": str(self.page)}
         if query.language:
             params["language"] = query.language

@@ -6,7 +6,7 @@ Each row becomes a hit with the record of the paper, so that duplicates can be m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -59,6 +59,11 @@ def _join_pages(first: str, last: str) -> str:
     return f"{first}-{last}" if first and last and first != last else first
 
 
+def unfold_works(name: str, mark: str) -> Callable[[Any], Any]:
+    """Reads the rows of a search under this name, or the one work that was asked for by its DOI, which has the mark."""
+    return lambda data: data.get(name, [data] if mark in data else None) if isinstance(data, dict) else None
+
+
 def _read_count(row: Row, name: str) -> int:
     count = row.get(name)
     return max(0, count) if isinstance(count, int) else 0
@@ -72,11 +77,6 @@ def openalex_request(query: Query, caller: Caller) -> BackendRequest:
     if doi := read_doi(query.text):
         return caller.build_request(f"/works/doi:{quote(doi, safe='/')}", own)
     return caller.build_request("/works", {"search": query.text, "per-page": str(min(query.count, 50)), **own})
-
-
-def unfold_openalex(data: Any) -> Any:
-    """The rows of a search, or the one work that was asked for by its DOI."""
-    return data.get("results", [data] if "doi" in data else None) if isinstance(data, dict) else None
 
 
 def read_openalex(row: Row, caller: Caller) -> Hit | None:
@@ -128,11 +128,6 @@ def crossref_request(query: Query, caller: Caller) -> BackendRequest:
     if doi := read_doi(query.text):
         return caller.build_request(f"/works/{quote(doi, safe='')}", contact)
     return caller.build_request("/works", {"query.bibliographic": query.text, "rows": str(min(query.count, 50)), **contact})
-
-
-def unfold_crossref(message: Any) -> Any:
-    """The rows of a search, or the one work that was asked for by its DOI."""
-    return message.get("items", [message] if "DOI" in message else None) if isinstance(message, dict) else None
 
 
 def read_crossref(row: Row, caller: Caller) -> Hit | None:
@@ -256,10 +251,6 @@ def _choose_standing(notices: Iterable[tuple[str, str]], kinds: Iterable[str]) -
 def unpaywall_request(query: Query, caller: Caller) -> BackendRequest:
     """What is no DOI is known to nobody there. It refuses a request without an address, and is not asked without one."""
     return caller.build_request(f"/v2/{quote(read_doi(query.text) or query.text, safe='/')}", {"email": caller.contact})
-
-
-def unfold_unpaywall(data: Any) -> Any:
-    return [data] if isinstance(data, dict) and "doi" in data else None
 
 
 def read_unpaywall(row: Row, caller: Caller) -> Hit | None:
@@ -420,13 +411,13 @@ def read_clinicaltrials(row: Row, caller: Caller) -> Hit | None:
 
 
 FORMS = {
-    "openalex": ServiceForm("https://api.openalex.org", openalex_request, read_openalex, "", unfold_openalex,
+    "openalex": ServiceForm("https://api.openalex.org", openalex_request, read_openalex, "", unfold_works("results", "doi"),
         missing_is_empty=True),
-    "crossref": ServiceForm("https://api.crossref.org", crossref_request, read_crossref, "message", unfold_crossref,
-        missing_is_empty=True),
+    "crossref": ServiceForm("https://api.crossref.org", crossref_request, read_crossref, "message",
+        unfold_works("items", "DOI"), missing_is_empty=True),
     "europepmc": ServiceForm("https://www.ebi.ac.uk/europepmc/webservices/rest", europepmc_request, read_europepmc,
         "resultList.result"),
-    "unpaywall": ServiceForm("https://api.unpaywall.org", unpaywall_request, read_unpaywall, "", unfold_unpaywall,
+    "unpaywall": ServiceForm("https://api.unpaywall.org", unpaywall_request, read_unpaywall, "", unfold_works("", "doi"),
         missing_is_empty=True),
     "pubmed": ServiceForm("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", pubmed_request, read_pubmed, "result",
         unfold_pubmed, follow=follow_pubmed, first_rows="esearchresult.idlist"),

@@ -37,10 +37,6 @@ def read_github(row: Row, caller: Caller) -> Hit | None:
     return Hit(url, name, join_parts(facts), read_day(row, "pushed_at", "updated_at"), "github") if url else None
 
 
-def pypi_request(query: Query, caller: Caller) -> BackendRequest:
-    return caller.build_request(f"/pypi/{quote(query.text.strip().lower(), safe='')}/json")
-
-
 def read_pypi(row: Row, caller: Caller) -> Hit | None:
     name, version = read_line(row, "name"), read_line(row, "version")
     if not name:
@@ -82,8 +78,9 @@ def read_hackernews(row: Row, caller: Caller) -> Hit | None:
 
 FORMS = {
     "github": ServiceForm("https://api.github.com", github_request, read_github, "items"),
-    "pypi": ServiceForm("https://pypi.org", pypi_request, read_pypi, "info", lambda info: [info] if info else None,
-        missing_is_empty=True),
+    "pypi": ServiceForm("https://pypi.org",
+        lambda query, caller: caller.build_request(f"/pypi/{quote(query.text.strip().lower(), safe='')}/json"),
+        read_pypi, "info", lambda info: [info] if info else None, missing_is_empty=True),
     "npm": ServiceForm("https://registry.npmjs.org", search_by("/-/v1/search", "text", "size"), read_npm, "objects"),
     "crates": ServiceForm("https://crates.io", search_by("/api/v1/crates", "q", "per_page"), read_crates, "crates"),
     "hackernews": ServiceForm("https://hn.algolia.com/api/v1", search_by("/search", "query", "hitsPerPage", {"tags": "story"}),
