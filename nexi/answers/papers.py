@@ -10,16 +10,6 @@ from msgspec.structs import replace
 from nexi.types import Evidence, Paper, Proof, Source
 from nexi.urls import find_doi
 
-__all__ = [
-    "count_works",
-    "group_works",
-    "list_preprints",
-    "mark_standing",
-    "mark_title",
-    "read_standing",
-    "read_title_standing",
-]
-
 _ARXIV = re.compile(r"//(?:[\w-]+\.)?arxiv\.org/(?:abs|pdf|html)/(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})", re.IGNORECASE)
 _RETRACTED_TITLE = re.compile(r"\W*(?:RETRACTED|WITHDRAWN)(?: ARTICLE| PAPER| CHAPTER)?\W*[:\]]", re.IGNORECASE)
 _CONCERN_TITLE = re.compile(r"EXPRESSION OF CONCERN: ")  # nexi's own mark; a title like "Expression of Concern: …" is a notice

@@ -13,13 +13,13 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.replies import check_status, json_object, plain_line, read_answer, read_rows
+from nexi.backends.replies import check_status, json_object, read_answer, read_rows
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
+from nexi.backends.services.form import Row, dig, dig_rows, read_day, read_line, read_lines
 from nexi.errors import BackendError
 from nexi.text.stopwords import STOP, read_word_sets
 from nexi.types import Failure, Hit, Query
@@ -152,18 +152,16 @@ def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
         cve = row.get("cve")
         if not isinstance(cve, dict) or not isinstance(cve.get("id"), str) or cve.get("vulnStatus") == "Rejected":
             continue
-        texts = [plain_line(d.get("value")) for d in read_rows(cve.get("descriptions")) if d.get("lang") == "en"]
-        metrics = cve["metrics"] if isinstance(cve.get("metrics"), dict) else {}
-        metric = next((metric for name in _NVD_METRICS for metric in read_rows(metrics.get(name))), {})
-        score = metric["cvssData"] if isinstance(metric.get("cvssData"), dict) else {}
+        texts = [read_line(d, "value") for d in dig_rows(cve, "descriptions") if d.get("lang") == "en"]
+        metric = next((metric for name in _NVD_METRICS for metric in dig_rows(cve, f"metrics.{name}")), {})
         record = Vulnerability(
             cve["id"],
             summary=next(iter(texts), ""),
-            severity=str(score.get("baseSeverity") or metric.get("baseSeverity") or "").upper(),
-            score=_read_number(score.get("baseScore")),
-            published=_read_day(cve.get("published")),
+            severity=read_line(metric, "cvssData.baseSeverity", "baseSeverity").upper(),
+            score=_read_score(dig(metric, "cvssData.baseScore")),
+            published=read_day(cve, "published"),
             url=f"https://nvd.nist.gov/vuln/detail/{cve['id']}",
-            exploited_since=_read_day(cve.get("cisaExploitAdd")),
+            exploited_since=read_day(cve, "cisaExploitAdd"),
         )
         records.append(record)
     return records
@@ -177,12 +175,12 @@ def kev_parse(response: BackendResponse) -> list[Vulnerability]:
     for row in read_rows(read_answer("CISA KEV", response.status, response.headers, response.body).get("vulnerabilities")):
         if not isinstance(row.get("cveID"), str):
             continue
-        product = " ".join(plain_line(row.get(name)) for name in ("vendorProject", "product"))
+        product = " ".join(read_line(row, name) for name in ("vendorProject", "product"))
         record = Vulnerability(
             row["cveID"],
-            summary=f"{product}: {plain_line(row.get('vulnerabilityName'))}. {plain_line(row.get('shortDescription'))}",
+            summary=f"{product}: {read_line(row, 'vulnerabilityName')}. {read_line(row, 'shortDescription')}",
             url=f"https://nvd.nist.gov/vuln/detail/{row['cveID']}",
-            exploited_since=_read_day(row.get("dateAdded")) or "an unknown day",
+            exploited_since=read_day(row, "dateAdded") or "an unknown day",
         )
         records.append(record)
     return records
@@ -222,16 +220,16 @@ def github_parse(response: BackendResponse) -> list[Vulnerability]:
     for row in read_rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows")):
         if not isinstance(row.get("ghsa_id"), str) or row.get("withdrawn_at"):
             continue
-        cve, cvss = row.get("cve_id"), row.get("cvss")
+        cve = read_line(row, "cve_id")
         record = Vulnerability(
             row["ghsa_id"],
-            (cve,) if isinstance(cve, str) and cve else (),
-            plain_line(row.get("summary")),
-            _read_severity(row.get("severity")),
-            _read_number(cvss.get("score")) if isinstance(cvss, dict) else 0.0,
-            _read_day(row.get("published_at")),
+            (cve,) if cve else (),
+            read_line(row, "summary"),
+            _read_severity(row, "severity"),
+            _read_score(dig(row, "cvss.score")),
+            read_day(row, "published_at"),
             f"https://github.com/advisories/{row['ghsa_id']}",
-            fixed=_list_versions(v.get("first_patched_version") for v in read_rows(row.get("vulnerabilities"))),
+            fixed=_list_versions(v.get("first_patched_version") for v in dig_rows(row, "vulnerabilities")),
         )
         records.append(record)
     return records
@@ -263,22 +261,21 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
     return [_osv_record(row) for row in rows if isinstance(row.get("id"), str) and not row.get("withdrawn")]
 
 
-def _osv_record(row: dict[str, Any]) -> Vulnerability:
-    aliases, own = row.get("aliases"), row.get("database_specific")
+def _osv_record(row: Row) -> Vulnerability:
     return Vulnerability(
         row["id"],
-        tuple(alias for alias in aliases if isinstance(alias, str)) if isinstance(aliases, list) else (),
-        plain_line(row.get("summary")) or plain_line(row.get("details")),
-        _read_severity(own.get("severity") if isinstance(own, dict) else ""),
+        tuple(read_lines(row, "aliases")),
+        read_line(row, "summary", "details"),
+        _read_severity(row, "database_specific.severity"),
         0.0,
-        _read_day(row.get("published")),
+        read_day(row, "published"),
         f"https://osv.dev/vulnerability/{row['id']}",
         fixed=_list_versions(
             event.get("fixed")
-            for package in read_rows(row.get("affected"))
-            for spread in read_rows(package.get("ranges"))
+            for package in dig_rows(row, "affected")
+            for spread in dig_rows(package, "ranges")
             if spread.get("type") != "GIT"
-            for event in read_rows(spread.get("events"))
+            for event in dig_rows(spread, "events")
         ),
     )
 
@@ -324,18 +321,13 @@ def _list_versions(values: Iterable[object]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(v[:40] for v in values if isinstance(v, str) and v))[:MAX_FIXED]
 
 
-def _read_severity(value: object) -> str:
-    word = {"MODERATE": "MEDIUM"}.get(str(value).upper(), str(value).upper())
+def _read_severity(row: Row, path: str) -> str:
+    word = read_line(row, path).upper().replace("MODERATE", "MEDIUM")
     return word if word in _SEVERITIES else ""
 
 
-def _read_number(value: object) -> float:
+def _read_score(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10 else 0.0
-
-
-def _read_day(value: object) -> str:
-    match = re.match(r"\d{4}-\d\d-\d\d", value) if isinstance(value, str) else None
-    return match[0] if match else ""
 
 
 # the backend
