@@ -88,16 +88,13 @@ def _hits_json(outcome: SearchOutcome) -> dict[str, Any]:
         | ({"paper": asdict(h.paper)} if h.paper else {})
         for h in outcome.hits
     ]
-    failures = [{"provider": f.provider, "code": f.code, "message": f.message, "fix": f.fix} for f in outcome.failures]
-    services = [
-        {"service": a.service, "reason": a.reason, "hits": a.hits, "code": a.code, "message": a.message} for a in outcome.asked
-    ]
+    services = [asdict(answer) for answer in outcome.asked]
     about = {"asked": services, "credits": _credit_lines(outcome)} if services else {}
     return {
         "schema": "nexi-hits-1",
         "query": outcome.query,
         "backend": outcome.backend,
         "hits": hits,
-        "failures": failures,
+        "failures": [asdict(failure) for failure in outcome.failures],
         **about,
     }

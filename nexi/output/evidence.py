@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nexi.output._sources import site_of, source_json
-from nexi.output.proof import GOOD, claim_json, describe_evidence, plain_passage, verdict_words
+from nexi.output.proof import GOOD, SIGNS, claim_json, describe_evidence, plain_passage, verdict_words
 from nexi.output.streams import columns_of, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
 from nexi.text.controls import clean_line
@@ -17,7 +17,6 @@ from nexi.types import Claim, Evidence, Review, Source
 CONTEXT_CHARS = 160  # before and after a passage
 MAX_PASSAGE_CHARS = 1200
 INDENT = 4
-_SIGNS = {"supported": "✓", "found": "○", "contradicted": "✗", "not_found": "?", "not_confirmed": "·"}
 
 
 def print_evidence(source: Source, review: Review | None, texts: Mapping[str, str]) -> None:
@@ -26,7 +25,7 @@ def print_evidence(source: Source, review: Review | None, texts: Mapping[str, st
     url, title = clean_line(source.url), clean_line(source.title)
     write(f"[{source.number}] {title or site_of(url)}\n    {url}\n")
     for claim in claims:
-        sign, style = _SIGNS.get(claim.verdict.value, "·"), "bold" if claim.verdict in GOOD else "bold yellow"
+        sign, style = SIGNS[claim.verdict], "bold" if claim.verdict in GOOD else "bold yellow"
         _print_line(f"\n{sign} {verdict_words(claim)}: {clean_line(claim.text)}", style)
         for evidence in claim.evidence:
             if evidence.number == source.number:

@@ -8,25 +8,21 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from msgspec.structs import asdict
+
 from nexi.answers.answered import describe_answered
 from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write
 from nexi.output.wrapping import wrap_text
 from nexi.text.controls import clean_line
 from nexi.text.plain import plain
-from nexi.types import STANDINGS, Answered, Claim, Evidence, Proof, Review
+from nexi.types import STANDINGS, Answered, Claim, Evidence, Proof, Review, Verdict
 
 MAX_SPAN_CHARS = 300
-GOOD = ("supported", "found")
+GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
 _MARKUP = re.compile(r"""!?\[([^\[\]]*)\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+"[^"]*")?\)|\*\*|__""")
-REJECTED = ("not_found", "contradicted")
-VERDICT_WORDS = {
-    "supported": "supported",
-    "found": "found",
-    "contradicted": "contradicted",
-    "not_found": "not found",
-    "not_confirmed": "not confirmed",
-    "unchecked": "not checked",
-}
+REJECTED = (Verdict.NOT_FOUND, Verdict.CONTRADICTED)
+SIGNS = dict(zip(Verdict, "✓○✗?··", strict=True))
+VERDICT_WORDS = {verdict: verdict.value.replace("_", " ") for verdict in Verdict} | {Verdict.UNCHECKED: "not checked"}
 
 
 def proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
@@ -55,9 +51,9 @@ def review_json(review: Review | None) -> dict[str, Any] | None:
         "corrected": review.corrected,
         "asked": review.asked,
         "strict": review.strict,
-        "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges],
+        "judges": [asdict(judge) for judge in review.judges],
         "gap": review.gap,
-        "corrections": [{"before": c.before, "after": c.after, "reason": c.reason} for c in review.corrections],
+        "corrections": [asdict(correction) for correction in review.corrections],
         # beside the text: where each sentence that states something stands, its verdict, and why
         "marks": [
             {"start": c.start, "end": c.end, "verdict": c.verdict.value, "reason": c.reason, "judge": c.judge}
@@ -101,7 +97,7 @@ def figures_line(review: Review | None, sources: int = 0, conflicts: int = 0) ->
     """The verification line of an answer, with its sources and their disagreements; "" if it claims nothing."""
     if review is None or not (review.proof.checked or review.dropped):
         return ""
-    rejections = sum(bool(c.judge) and c.verdict.value in REJECTED for c in review.proof.checked)
+    rejections = sum(bool(c.judge) and c.verdict in REJECTED for c in review.proof.checked)
     line = f"Checked: {review.proof.figures()}"
     line += f", {len(review.marked)} marked [unverified]" if review.marked else ""
     line += f", {rejections} rejected by the judge" if rejections else ""
@@ -123,7 +119,7 @@ def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0, p
     # A green tick needs a judge for every sentence; what is only found has a neutral sign.
     proof = review.proof
     sign, style = ("✓", "green") if proof.supported == len(proof.checked) else ("○", "cyan")
-    if review.dropped or any(c.verdict.value in REJECTED or c.standing for c in proof.checked):
+    if review.dropped or any(c.verdict in REJECTED or c.standing for c in proof.checked):
         sign, style = "!", "yellow"
     screen = open_console("stdout")
     screen.print()
@@ -172,7 +168,7 @@ def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
 
 
 def verdict_words(claim: Claim) -> str:
-    return VERDICT_WORDS[claim.verdict.value] if claim.evidence else "no citation"
+    return VERDICT_WORDS[claim.verdict] if claim.evidence else "no citation"
 
 
 def describe_evidence(evidence: Evidence) -> str:
@@ -190,8 +186,8 @@ def plain_passage(evidence: Evidence) -> str:
 
 
 def evidence_line(evidence: Evidence) -> str:
-    parts = [f"[{evidence.number}] {VERDICT_WORDS[evidence.verdict.value]}", describe_evidence(evidence)]
+    parts = [f"[{evidence.number}] {VERDICT_WORDS[evidence.verdict]}", describe_evidence(evidence)]
     if span := plain_passage(evidence):
-        closest = "" if evidence.verdict.value in (*GOOD, "contradicted") else "closest passage: "
+        closest = "" if evidence.verdict in (*GOOD, Verdict.CONTRADICTED) else "closest passage: "
         parts.append(f"{closest}“{span[:MAX_SPAN_CHARS]}{'…' * (len(span) > MAX_SPAN_CHARS)}”")
     return clean_line("; ".join(filter(None, parts)))

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nexi.output.proof import GOOD, VERDICT_WORDS, claim_json, evidence_line, proof_json
+from msgspec.structs import asdict
+
+from nexi.output.proof import GOOD, SIGNS, VERDICT_WORDS, claim_json, evidence_line, proof_json
 from nexi.text.controls import clean_line
-from nexi.types import STANDINGS, Claim
+from nexi.types import STANDINGS, Claim, Verdict
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import CitationFigures, SourceState, Verification
 
 MAX_SENTENCE_CHARS = 500
-SIGNS = {"supported": "✓", "found": "○", "contradicted": "✗", "not_found": "?", "not_confirmed": "·", "unchecked": "·"}
 NO_JUDGE = (
     "No judge read this text: rules compared its words and values with the pages. "
     "What they do not confirm may still be true. `nexi doctor` says how to set up a judge."
@@ -105,8 +106,7 @@ def _audit_json(result: Verification, figures: CitationFigures, target: str) -> 
 
 
 def _judge_json(result: Verification) -> dict[str, Any]:
-    judges = [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in result.judges]
-    return {"judge": result.judge, "judges": judges, "gap": result.gap}
+    return {"judge": result.judge, "judges": [asdict(judge) for judge in result.judges], "gap": result.gap}
 
 
 def _source_json(state: SourceState) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _check_markdown(result: Verification, target: str, *, strict: bool, verbose:
         before, lines = {change.index: change.before.value for change in result.changes}, []
         for claim in claims:
             was = f" (was {VERDICT_WORDS[before[claim.index]]})" if claim.index in before else ""
-            sign, verdict = SIGNS[claim.verdict.value], VERDICT_WORDS[claim.verdict.value]
+            sign, verdict = SIGNS[claim.verdict], VERDICT_WORDS[claim.verdict]
             if result.is_uncited(claim) and claim.verdict.value in ("unchecked", "not_confirmed", "not_found"):
                 verdict = "no citation"
             lines.append(f"- {sign} line {result.line_of(claim)}, {verdict}{was}: {_shorten(claim.text)}")
@@ -151,7 +151,7 @@ def _check_lines(result: Verification, *, strict: bool = False) -> list[str]:
         figures = [figures[0].replace("in the cited pages", "in the pages")]
     without_citation = sum(result.is_uncited(claim) and claim.verdict.value == "unchecked" for claim in result.proof.checked)
     counts = {**result.counts, "unchecked": result.counts["unchecked"] - without_citation}
-    verdicts = ("contradicted", "not_found", "not_confirmed", "unchecked")
+    verdicts = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.NOT_CONFIRMED, Verdict.UNCHECKED)
     figures += [f"{counts[verdict]} {VERDICT_WORDS[verdict]}" for verdict in verdicts if counts[verdict]]
     figures += [f"{without_citation} without a citation"] if without_citation else []
     failures = sum(claim.verdict.value != "not_confirmed" for claim in result.failed(strict=strict))  # that is no failure
@@ -213,11 +213,11 @@ def _audit_markdown(result: Verification, figures: CitationFigures, target: str,
     if cited:
         lines = []
         for claim in cited:
-            verdict = claim.verdict.value
-            lines.append(f"- {SIGNS[verdict]} line {result.line_of(claim)}, {VERDICT_WORDS[verdict]}: {_shorten(claim.text)}")
+            verdict = VERDICT_WORDS[claim.verdict]
+            lines.append(f"- {SIGNS[claim.verdict]} line {result.line_of(claim)}, {verdict}: {_shorten(claim.text)}")
             for e in claim.evidence:
                 is_shown = verbose or e.standing or e.verdict not in GOOD
-                lines.append(f"  - {evidence_line(e) if is_shown else f'[{e.number}] {VERDICT_WORDS[e.verdict.value]}'}")
+                lines.append(f"  - {evidence_line(e) if is_shown else f'[{e.number}] {VERDICT_WORDS[e.verdict]}'}")
         parts += ["## Sentences with citations", "\n".join(lines)]
     if uncited:
         parts += ["## Sentences without a citation", "\n".join(_uncited_line(result, claim) for claim in uncited)]
@@ -236,8 +236,8 @@ def _uncited_line(result: Verification, claim: Claim) -> str:
     elsewhere = [f"[{e.number}]" for e in claim.evidence if e.verdict in GOOD]
     note = f" ({', '.join(elsewhere)} would support it)" if elsewhere else ""
     note = f" ({clean_line(claim.reason)})" if result.is_covered(claim) else note
-    note = f" ({VERDICT_WORDS['contradicted']}: {clean_line(claim.reason)})" if claim.verdict.value == "contradicted" else note
-    return f"- {SIGNS[claim.verdict.value]} line {result.line_of(claim)}: {_shorten(claim.text)}{note}"
+    note = f" (contradicted: {clean_line(claim.reason)})" if claim.verdict is Verdict.CONTRADICTED else note
+    return f"- {SIGNS[claim.verdict]} line {result.line_of(claim)}: {_shorten(claim.text)}{note}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from nexi import __version__
 from nexi.apis.search.relevance import Relevance
@@ -71,9 +72,7 @@ def build_response(echo: Mapping[str, Any], request: SearchRequest, outcome: Out
             "pick_ids": list(outcome.picks or ()),
             "mode_used": request.mode,
             "timing_ms": {name: round(seconds * 1000) for name, seconds in times.items()},
-            "failures": [
-                {"provider": f.provider, "code": f.code, "message": f.message, "fix": f.fix} for f in outcome.failures
-            ],
+            "failures": [asdict(failure) for failure in outcome.failures],
         },
         "usage": {
             "results_returned": len(outcome.results),

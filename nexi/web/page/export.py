@@ -18,12 +18,12 @@ from nexi.answers.answered import describe_answered
 from nexi.answers.citations import strip_sources_section
 from nexi.app.mark_figures import describe_mark
 from nexi.events import AnswerChecked, RunFinished, RunStarted
-from nexi.output.proof import describe_evidence
+from nexi.output.proof import SIGNS, VERDICT_WORDS, describe_evidence, verdict_words
 from nexi.text.plain import strip_heading_marks
 from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, StopReason, Usage
 from nexi.web.page.charts import with_charts
 from nexi.web.page.timeline import timeline_svg, totals_of
-from nexi.web.page.view import SIGNS, WORDS, AnsweredRun, answer_html, is_web, plain_claim, source_view, verdict_of
+from nexi.web.page.view import AnsweredRun, answer_html, is_web, plain_claim, source_view
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 AROUND = 200
@@ -170,7 +170,7 @@ def _render_evidence(exported: Exported) -> str:
     # what the marks in this file mean and how often they are right, and why sentences were not judged
     verdicts = [verdict for verdict in SIGNS if any(claim.verdict is verdict for claim in claims)]
     judges = review.judges if review else ()
-    lines = [f"<li>{SIGNS[v]} {WORDS[v]}: {_escape_text(describe_mark(v, judges))}</li>" for v in verdicts]
+    lines = [f"<li>{SIGNS[v]} {VERDICT_WORDS[v]}: {_escape_text(describe_mark(v, judges))}</li>" for v in verdicts]
     gap = f"<p>{_escape_text(review.gap)}</p>" if review and review.gap else ""
     legend = _fold("What the marks mean", f'<div class="soft"><ul>{"".join(lines)}</ul>{gap}</div>', exported.opened)
     return f'<section class="evidence"><h2>Evidence</h2>{figures}{items}{legend}</section>'
@@ -178,7 +178,7 @@ def _render_evidence(exported: Exported) -> str:
 
 def _render_claim(claim: Claim, exported: Exported) -> str:
     by_number = {source.number: source for source in exported.answered.end.sources}
-    badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_of(claim)}</span>'
+    badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_words(claim)}</span>'
     badge += f' <span class="v-contradicted">! cites {STANDINGS[claim.standing]}</span>' if claim.standing else ""
     quotes = "".join(_render_quote(claim, one, by_number, exported.texts or {}) for one in claim.evidence)
     why = f'<p class="soft">{_escape_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
@@ -197,7 +197,7 @@ def _render_quote(claim: Claim, one: Evidence, by_number: Mapping[int, Source], 
     """What one source says to one sentence, in the text that was read."""
     source, text = by_number.get(one.number), texts.get(one.number, "")
     name = _isolate_name(source.title or source.url) if source else ""
-    badge = f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {WORDS[one.verdict]}</span>'
+    badge = f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {VERDICT_WORDS[one.verdict]}</span>'
     facts = [badge, _escape_text(describe_evidence(one))]
     head = f'<p id="claim-{claim.index}-{one.number}"><a href="#source-{one.number}">[{one.number}]</a> {name}</p>'
     below = f'<p class="soft">{" · ".join(t for t in facts if t)}</p>'
@@ -226,7 +226,7 @@ def _left_out(answered: AnsweredRun) -> str:
     claims = answered.review.dropped if answered.review else ()
     items = "".join(
         f"<li><bdi>{_escape_text(plain_claim(claim))}</bdi> "
-        f'<span class="v-{claim.verdict.value}">{verdict_of(claim)}</span></li>'
+        f'<span class="v-{claim.verdict.value}">{verdict_words(claim)}</span></li>'
         for claim in claims
     )
     note = "<p>These sentences were not found in their sources.</p>"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from nexi.answers.answered import describe_answered
 from nexi.answers.export_formats import EXPORT_FORMATS
@@ -19,6 +20,7 @@ from nexi.answers.papers import group_works
 from nexi.app.mark_figures import describe_marks
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted, SentenceMark, Warned, find_review
+from nexi.output.proof import GOOD, SIGNS, VERDICT_WORDS, verdict_words
 from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of, is_note_link
 from nexi.web.page.charts import with_charts
@@ -28,24 +30,7 @@ if TYPE_CHECKING:
     from nexi.app import ReadLog
 
 OPEN, CLOSE = "\ue000", "\ue001"  # around the number of a claim, while Markdown is rendered
-SIGNS = {
-    Verdict.SUPPORTED: "✓",
-    Verdict.FOUND: "○",
-    Verdict.CONTRADICTED: "✗",
-    Verdict.NOT_FOUND: "?",
-    Verdict.NOT_CONFIRMED: "·",
-    Verdict.UNCHECKED: "·",
-}
-WORDS = {
-    Verdict.SUPPORTED: "supported",
-    Verdict.FOUND: "found",
-    Verdict.CONTRADICTED: "contradicted",
-    Verdict.NOT_FOUND: "not found",
-    Verdict.NOT_CONFIRMED: "not confirmed",
-    Verdict.UNCHECKED: "not checked",
-}
 WORST = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.UNCHECKED, Verdict.NOT_CONFIRMED, Verdict.FOUND, Verdict.SUPPORTED)
-GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
 MAX_VALUE_CHARS = 60
 MAX_QUOTE_CHARS = 400
 MARK = " [unverified]"  # what answers before version 2 of the check carry as text
@@ -111,7 +96,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "html": with_charts(answer_html(answered.text, claims, end.sources)),
         "figures": review.proof.figures() if review and review.proof.checked else "",
         "proof": _proof_to_dict(review),
-        "judges": [{"name": j.name, "accuracy": j.accuracy, "pairs": j.pairs} for j in review.judges] if review else [],
+        "judges": [asdict(judge) for judge in review.judges] if review else [],
         "gap": review.gap if review else "",
         "marks": describe_marks(review.judges) if review else {},
         "claims": [claim_to_dict(claim) for claim in claims],
@@ -194,14 +179,10 @@ def _say_verdict(claim: Claim) -> str:
     """
     if claim.standing in STANDINGS:
         cites = f"cites {STANDINGS[claim.standing]}"
-        return cites if claim.verdict in GOOD else f"{verdict_of(claim)}, {cites}"
+        return cites if claim.verdict in GOOD else f"{verdict_words(claim)}, {cites}"
     other = next((e.other for e in claim.evidence if e.verdict is Verdict.CONTRADICTED and e.other), "")
     value = " ".join(other.split())[:MAX_VALUE_CHARS] if claim.verdict is Verdict.CONTRADICTED else ""
-    return f"{verdict_of(claim)}: the page has {value}" if value else verdict_of(claim)
-
-
-def verdict_of(claim: Claim) -> str:
-    return WORDS[claim.verdict] if claim.evidence else "no citation"
+    return f"{verdict_words(claim)}: the page has {value}" if value else verdict_words(claim)
 
 
 def _link_citations(source: str, marks: _Marks) -> str:
@@ -251,11 +232,12 @@ def plain_claim(claim: Claim) -> str:
 def claim_to_dict(claim: Claim) -> dict[str, Any]:
     evidence = []
     for e in claim.evidence:
-        verdict = {"n": e.number, "verdict": e.verdict.value, "said": WORDS[e.verdict], "reason": e.reason, "other": e.other}
+        verdict = {"n": e.number, "verdict": e.verdict.value, "said": VERDICT_WORDS[e.verdict]}
         place = {"start": e.start, "end": e.end, "page": e.page, "places": [list(place) for place in e.places]}
         quote = e.span[:MAX_QUOTE_CHARS]
-        evidence.append({**verdict, **place, "missing": list(e.missing), "standing": e.standing, "quote": quote})
-    view = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_of(claim), "reason": claim.reason}
+        why = {"reason": e.reason, "other": e.other, "missing": list(e.missing), "standing": e.standing}
+        evidence.append({**verdict, **place, **why, "quote": quote})
+    view = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_words(claim), "reason": claim.reason}
     is_checked = bool(claim.needs_citation or claim.evidence)
     return {**view, "standing": claim.standing, "judge": claim.judge, "checked": is_checked, "evidence": evidence}
 
@@ -276,8 +258,8 @@ def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
     if verdicts:
         good = Verdict.SUPPORTED if best is Verdict.SUPPORTED else Verdict.FOUND
         worst = next(v for v in WORST if v in verdicts)
-        said = f"{verdicts.count(good)} of {len(verdicts)} sentence{'s' * (len(verdicts) != 1)} {WORDS[good]}"
-        said += f", {verdicts.count(worst)} {WORDS[worst]}" if worst is not good else ""
+        said = f"{verdicts.count(good)} of {len(verdicts)} sentence{'s' * (len(verdicts) != 1)} {VERDICT_WORDS[good]}"
+        said += f", {verdicts.count(worst)} {VERDICT_WORDS[worst]}" if worst is not good else ""
     host = host_of(source.url) if is_web(source.url) else "your file"
     return {
         "n": source.number,
