@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.knowledge import Knowledge, open_temporary_knowledge, settings_of
+from nexi.app.request import AGENTIC_SETTINGS
 from nexi.app.run import RunEngine
 from nexi.config import Config
 from nexi.errors import ConfigError
@@ -26,8 +27,6 @@ from nexi.knowledge.settings import KnowledgeSettings
 from nexi.ports import LLM
 from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.types import Answer, Query, SearchOutcome, StopReason
-
-ASKED = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
 async def _search_with_web(components: RunComponents, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,9 +88,9 @@ def _agentic_settings(config: Config, options: Mapping[str, Any]) -> KnowledgeSe
             cause="agentic_search_enabled is false",
             fix="nexi config set agentic_search_enabled true, and unset AGENTIC_SEARCH_ENABLED",
         )
-    unknown = sorted(set(options) - set(ASKED))
+    unknown = sorted(set(options) - set(AGENTIC_SETTINGS))
     if unknown:
-        raise ConfigError(f"agentic_search has no {unknown[0]}", fix=f"it takes {', '.join(ASKED)}")
+        raise ConfigError(f"agentic_search has no {unknown[0]}", fix=f"it takes {', '.join(AGENTIC_SETTINGS)}")
     wrong = [name for name in settings.__struct_fields__ if isinstance(options.get(name), str)]
     if wrong:
         raise ConfigError(f"{wrong[0]} must be a number, or true or false", cause=f"it is {options[wrong[0]]!r}")

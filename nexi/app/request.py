@@ -24,6 +24,9 @@ ReportLength = Literal["", "brief", "standard", "long"]
 
 MAX_QUESTION_CHARS = 100_000
 LAST_RUN = "last"  # as `continues`: the conversation of the newest answer
+AGENTIC_SETTINGS = (
+    "completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints"
+)  # fmt: skip
 
 
 class RunLimits(Struct, frozen=True):

@@ -42,7 +42,13 @@ class FoundAnswer(BaseModel):
     cost: float | None = Field(description="US dollars; null where a price is unknown.")
 
 
-class SearchHit(BaseModel):
+class _Shown(BaseModel):
+    """What is made of a value of nexi by its attributes."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class SearchHit(_Shown):
     """One search result."""
 
     url: str
@@ -52,7 +58,7 @@ class SearchHit(BaseModel):
     backend: str = ""
 
 
-class Trouble(BaseModel):
+class Trouble(_Shown):
     """A search service that could not answer."""
 
     provider: str
@@ -61,7 +67,7 @@ class Trouble(BaseModel):
     fix: str = ""
 
 
-class FoundHits(BaseModel):
+class FoundHits(_Shown):
     """Raw search results."""
 
     query: str
@@ -87,7 +93,7 @@ class ReadPage(BaseModel):
     truncated: bool = Field(description="Whether the page was longer than nexi reads.")
 
 
-class ResearcherShown(BaseModel):
+class ResearcherShown(_Shown):
     """One researcher of a run."""
 
     id: str

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import RunLimits, RunRequest, TableRequest, Target, VerifyRequest, check_run_id
 from nexi.app.hosting import RunHost, RunSnapshot
-from nexi.app.request import RunScope
+from nexi.app.request import AGENTIC_SETTINGS, RunScope
 from nexi.app.spaces import find_own_space
 from nexi.errors import BackendError, QuestionError, ResearchError
 from nexi.mcp import _schemas, _views
@@ -33,13 +33,6 @@ MAX_SECONDS = 3600
 POLL_S = 0.5
 MAX_CHARS = 200_000
 
-AGENTIC_SETTINGS = (
-    "completeness_threshold",
-    "max_iterations",
-    "max_urls_per_iteration",
-    "url_score_threshold",
-    "use_search_hints",
-)
 
 Effort = Literal["s", "m", "l"]
 FORMATS: dict[str, Any] = {"enum": list(EXPORT_FORMATS)}
@@ -146,13 +139,8 @@ class Tools:
         Gives passages, not an answer: what is stored is judged for completeness, promising pages are read and stored, the
         query is refined, until it is enough or the cycles are used up.
         """
-        options = {
-            "completeness_threshold": completeness_threshold,
-            "max_iterations": max_iterations,
-            "max_urls_per_iteration": max_urls_per_iteration,
-            "url_score_threshold": url_score_threshold,
-            "use_search_hints": use_search_hints,
-        }
+        values = (completeness_threshold, max_iterations, max_urls_per_iteration, url_score_threshold, use_search_hints)
+        options = dict(zip(AGENTIC_SETTINGS, values, strict=True))
         teller = ProgressReporter(ctx)
         request = RunRequest(query, mode="agentic", agentic=options, door="mcp", keeps_log=False)
         result = await run_cancellable_once(self._nexi.run(request).drive(teller.handle_event))
@@ -176,7 +164,7 @@ class Tools:
             causes = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures)
             fix = next((f.fix for f in outcome.failures if f.fix), "run `nexi doctor` where the server runs")
             raise BackendError("no search service answered", cause=causes, fix=fix)
-        return _tool_result(_views.hits_markdown(outcome), _views.show_hits(outcome))
+        return _tool_result(_views.hits_markdown(outcome), _schemas.FoundHits.model_validate(outcome))
 
     async def nexi_fetch(
         self,

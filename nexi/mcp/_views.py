@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nexi.answers.answered import describe_answered
 from nexi.answers.citations import clean_address, clean_title
@@ -17,9 +17,6 @@ from nexi.app.report import report_text
 from nexi.mcp import _schemas
 from nexi.output.proof import figures_line
 from nexi.types import Page, SearchOutcome, Source
-
-if TYPE_CHECKING:
-    pass
 
 MAX_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -75,18 +72,6 @@ def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def show_hits(outcome: SearchOutcome) -> _schemas.FoundHits:
-    return _schemas.FoundHits(
-        query=outcome.query,
-        backend=outcome.backend,
-        hits=[
-            _schemas.SearchHit(url=h.url, title=h.title, snippet=h.snippet, published=h.published, backend=h.backend)
-            for h in outcome.hits
-        ],
-        failures=[_schemas.Trouble(provider=f.provider, code=f.code, message=f.message, fix=f.fix) for f in outcome.failures],
-    )
-
-
 def hits_markdown(outcome: SearchOutcome) -> str:
     if not outcome.hits:
         return f"Nothing was found for {outcome.query!r}.\n"
@@ -133,9 +118,7 @@ def show_research(snapshot: RunSnapshot) -> _schemas.ResearchShown:
         status=state.header if snapshot.state == "running" else f"Research: {snapshot.state}",
         progress=1.0 if snapshot.state == "finished" else state.progress,
         round=state.round,
-        researchers=[
-            _schemas.ResearcherShown(id=r.id, task=r.task, phase=r.phase, last_action=r.last_action) for r in state.researchers
-        ],
+        researchers=[_schemas.ResearcherShown.model_validate(researcher) for researcher in state.researchers],
         tokens=state.usage.total,
         cost=state.usage.cost,
         error=str(failure) if failure else "",
@@ -155,29 +138,12 @@ def research_markdown(research: _schemas.ResearchShown) -> str:
 
 def show_report(snapshot: RunSnapshot) -> _schemas.ResearchReport:
     """The report of a run that has ended; one without text of a run that has not."""
-    research, result = show_research(snapshot), snapshot.result()
-    if result is None:
-        return _schemas.ResearchReport(
-            id=snapshot.id,
-            state=snapshot.state,
-            status=research.status,
-            progress=research.progress,
-            report="",
-            sources=[],
-            warnings=[],
-        )
-    text, document = report_text(result, snapshot.created[:10])
-    return _schemas.ResearchReport(
-        id=snapshot.id,
-        state=snapshot.state,
-        status=research.status,
-        progress=1.0,
-        report=text,
-        sources=cited_sources(document.sources),
-        verified=figures_line(result.answer.review),
-        stop=result.finished.stop.value,
-        warnings=[*result.finished.warnings, *document.notes],
-    )
+    report = _schemas.ResearchReport.model_validate({**show_research(snapshot).model_dump(), "report": "", "sources": []})
+    if result := snapshot.result():
+        report.report, document = report_text(result, snapshot.created[:10])
+        report.sources, report.verified = cited_sources(document.sources), figures_line(result.answer.review)
+        report.stop, report.warnings = result.finished.stop.value, [*result.finished.warnings, *document.notes]
+    return report
 
 
 def waiting_message(report: _schemas.ResearchReport) -> str:

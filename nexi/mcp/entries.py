@@ -149,13 +149,8 @@ def _with_toml(text: str, path: Path) -> str:
 def _without_ours(text: str) -> str:
     others, at = "", 0
     for match in _OURS.finditer(text):
-        if match.start() < at:
-            continue
         following = _TABLE.search(text, match.end())
         others, at = others + text[at : match.start()], following.start() if following else len(text)
-        while (again := _OURS.match(text, at)) is not None:
-            following = _TABLE.search(text, again.end())
-            at = following.start() if following else len(text)
     return others + text[at:]
 
 

@@ -22,9 +22,10 @@ from pydantic import AnyUrl, Field, ValidationError
 from nexi import __version__
 from nexi.app import Nexi
 from nexi.app.hosting import RunHost
+from nexi.app.request import AGENTIC_SETTINGS
 from nexi.errors import InternalError, NexiError, QuestionError
 from nexi.mcp import _resources, _views
-from nexi.mcp._tools import AGENTIC_SETTINGS, Tools, annotations_of
+from nexi.mcp._tools import Tools, annotations_of
 
 INSTRUCTIONS = (
     "nexi answers from the live web with verified citations. nexi_search answers a question in seconds; nexi_research writes a "

@@ -20,6 +20,7 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import RunLimits, RunRequest, check_run_id, result_of
 from nexi.app.feeds import FeedItem, Mark, format_sse, mark_of
 from nexi.app.hosting import DOOR, RunHost
+from nexi.app.request import AGENTIC_SETTINGS
 from nexi.errors import NexiError
 from nexi.ports import RunStore
 from nexi.types import Query
@@ -37,7 +38,6 @@ POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0
 LISTED = 50
 MAX_LISTED = 1000
-AGENTIC = ("completeness_threshold", "max_iterations", "max_urls_per_iteration", "url_score_threshold", "use_search_hints")
 
 
 def routes() -> list[Route]:
@@ -80,7 +80,7 @@ def parse_run_request(body: schemas.RunQuestion, *, continues: str = "") -> RunR
     query = Query("", options.count, options.sites, options.excluded_sites, options.time_range, options.language, focus)
     time_s, answer_tokens = options.time_target, options.max_output_tokens
     limits = RunLimits(options.max_iterations, time_s, answer_tokens, options.max_cost, options.max_tokens)
-    settings = {name: value for name in AGENTIC if (value := getattr(options, name)) is not None}
+    settings = {name: value for name in AGENTIC_SETTINGS if (value := getattr(options, name)) is not None}
     return RunRequest(
         body.question,
         mode=mode,

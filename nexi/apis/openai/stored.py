@@ -25,7 +25,7 @@ from nexi.app.request import request_of_run
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, RunStarted
 from nexi.types import StopReason
-from nexi.web.payload import json_reply
+from nexi.web.payload import json_reply, parse_number
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import cancel_run, delete_run, follow_log
 from nexi.web.schemas import Named, build_parameters
@@ -145,9 +145,8 @@ async def _list_input(request: Request) -> Response:
     """The messages that a response was asked with, the last one first unless `order` is asc."""
     response = await _find_response(request)
     wish = request.query_params
-    limit, order, after = wish.get("limit") or str(USUAL_ITEMS), wish.get("order") or "desc", wish.get("after", "")
-    if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= MAX_ITEMS):
-        raise bad_request(f"limit must be a number from 1 to {MAX_ITEMS}", parameter="limit")
+    order, after = wish.get("order") or "desc", wish.get("after", "")
+    limit = parse_number(request, "limit", USUAL_ITEMS, most=MAX_ITEMS)
     if order not in ("asc", "desc"):
         raise bad_request("order must be asc or desc", parameter="order")
     items = []
@@ -161,7 +160,7 @@ async def _list_input(request: Request) -> Response:
     if after and after not in ids:
         raise bad_request("after must be the id of an input item", parameter="after")
     start = ids.index(after) + 1 if after else 0
-    page = items[start : start + int(limit)]
+    page = items[start : start + limit]
     edges = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
     return json_reply({"object": "list", "data": page, **edges, "has_more": start + len(page) < len(items)})
 

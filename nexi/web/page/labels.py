@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nexi.app import Nexi
-from nexi.files import make_private_directory, replace_file, store_error
+from nexi.files import write_json_object
 
 LABELS = "labels.json"
 
@@ -33,9 +33,5 @@ def set_label(nexi: Nexi, run_id: str, change: Mapping[str, Any] | None) -> dict
     if label:
         labels[run_id] = label
     if label or place.exists():
-        try:
-            make_private_directory(place.parent)
-            replace_file(place, json.dumps(labels).encode(), is_durable=True)
-        except OSError as error:
-            raise store_error("the label could not be kept", place, error) from error
+        write_json_object(place, labels, "the label could not be kept")
     return label
