@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from nexi.apis.search.schema import SearchBody, SearchBudget, SearchConstraints
-from nexi.apis.search.settings import SCHEMA, CacheSettings, SearcherSettings, read_settings
+from nexi.apis.search.settings import CacheSettings, SearcherSettings, read_settings
 from nexi.testing import FakeWeb
 from tests.apis.search.support import nexi
 from tests.web.doors import MODULES, application
@@ -84,9 +84,8 @@ def test_every_part_of_a_request_and_every_limit_is_explained() -> None:
 
 
 def test_every_setting_of_the_file_is_explained_and_its_example_is_read() -> None:
-    service = SCHEMA["properties"]["service"]["properties"]
-    cache = {f"service.cache.{name}" for name in service["cache"]["properties"]}
-    assert rows("setting") == cache | {f"service.{name}" for name in service if name != "cache"}
+    cache = {f"service.cache.{name}" for name in CacheSettings.__struct_fields__}
+    assert rows("setting") == cache | {f"service.{name}" for name in SearcherSettings.__struct_fields__ if name != "cache"}
     (example,) = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.M | re.S)
     cached = CacheSettings(True, "~/.cache/searcher", 86400, 3600)
     assert read_settings(example) == SearcherSettings(cached, ("searxng", "duckduckgo"), True)

@@ -99,8 +99,9 @@ def test_any_text_is_a_searcher_file_or_a_configuration_error(text: str) -> None
         settings = read_settings(text)
     except ConfigError:
         return
-    assert settings.cache.sweep_interval_s >= 1
-    assert all(settings.backends)
+    assert settings.cache
+    assert (settings.cache.sweep_interval_s or 1) >= 1
+    assert all(settings.backends or ())
 
 
 def test_a_surrogate_in_a_searcher_file_is_a_configuration_error() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nexi.apis.search.schema import Limits
 from nexi.apis.search.service import Ports, SearchService
-from nexi.apis.search.settings import FILE, SearcherSettings, read_settings
+from nexi.apis.search.settings import FILE, CacheSettings, SearcherSettings, read_settings
 from nexi.app.gate import open_gate
 from nexi.app.pages import read_page
 from nexi.budget import Budget
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build_search_service", "settings_of"]
 
+SWEEP_INTERVAL_S = 3600.0
 OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer
 
 
@@ -45,11 +46,12 @@ def settings_of(folder: Path, file: Path | None = None) -> SearcherSettings:
 
 def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: Emit) -> SearchService:
     """The service over the ports of one `Nexi`."""
-    wish, config = settings.cache, ports.config
-    folder = Path(wish.dir).expanduser() if wish.dir and not config.is_for_guests else config.page_cache_dir
+    wish, config = settings.cache or CacheSettings(), ports.config
+    own_folder = (wish.dir or "").strip()
+    folder = Path(own_folder).expanduser() if own_folder and not config.is_for_guests else config.page_cache_dir
     keep_expired_s = KEPT_EXPIRED_S if wish.ttl_s is None else 0.0  # a time that the operator names is the end of a page
     cache = PageCache(folder, clock=ports.clock, ttl_s=wish.ttl_s or config.page_cache_ttl_s, keep_expired_s=keep_expired_s)
-    fetchers = _choose_fetchers(ports, settings, cache)
+    fetchers = _choose_fetchers(ports, wish, cache)
 
     async def search(query: Query, chain: Sequence[SearchBackend], limits: Limits) -> SearchOutcome:
         patience = SearchPatience(limits.search_s, limits.total_s)
@@ -63,7 +65,7 @@ def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: E
         budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)  # nothing is asked twice
         return open_gate(ports, budget=budget, emit=emit).open_judge()
 
-    chains, interval_s = Chains(ports, settings), wish.sweep_interval_s
+    chains, interval_s = Chains(ports, settings), wish.sweep_interval_s or SWEEP_INTERVAL_S
     return SearchService(Ports(search, chains.get, read, open_judge, ports.clock, emit, cache, interval_s, config.prompts_dir))
 
 
@@ -97,11 +99,8 @@ class Chains:
             return None
 
 
-def _choose_fetchers(
-    ports: PortFactory, settings: SearcherSettings, cache: PageCache
-) -> Callable[[], Sequence[ContentFetcher]]:
+def _choose_fetchers(ports: PortFactory, wish: CacheSettings, cache: PageCache) -> Callable[[], Sequence[ContentFetcher]]:
     """Nexi's own fetchers, unless the file has another word on caching."""
-    wish = settings.cache
     if wish.enabled is None and not wish.dir and wish.ttl_s is None:
         return ports.fetchers
     fetchers: list[ContentFetcher] = []

@@ -14,80 +14,54 @@ The app finds the file and reads it; here its words become a value or a ConfigEr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from nexi.errors import ConfigError
-from nexi.structured.schema_check import check_schema
+from nexi.structured.bodies import read_value
 
 __all__ = ["FILE", "SearcherSettings", "read_settings"]
 
 FILE = "searcher.yaml"
 MAX_CHARS = 100_000
-SWEEP_INTERVAL_S = 3600.0
-_SECONDS = {"type": ["number", "null"], "minimum": 1}
-SCHEMA: dict[str, Any] = {
-    "type": ["object", "null"],
-    "properties": {
-        "service": {
-            "type": ["object", "null"],
-            "properties": {
-                "cache": {
-                    "type": ["object", "null"],
-                    "properties": {
-                        "enabled": {"type": ["boolean", "null"]},
-                        "dir": {"type": ["string", "null"]},
-                        "ttl_s": _SECONDS,
-                        "sweep_interval_s": _SECONDS,
-                    },
-                    "additionalProperties": False,
-                },
-                "backends": {"type": ["array", "null"], "items": {"type": "string", "minLength": 1}, "minItems": 1},
-                "fallback": {"type": ["boolean", "null"]},
-            },
-            "additionalProperties": False,
-        }
-    },
-    "additionalProperties": False,
-}
+MAX_SECONDS = 1_000_000_000
+Seconds = Annotated[float, Meta(ge=1, le=MAX_SECONDS)] | None
+BackendNames = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(min_length=1)]
 
 
-class CacheSettings(Struct, frozen=True):
-    """The cache of page texts; None and "" leave the word of nexi's own config."""
+class CacheSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The cache of page texts; None leaves the word of nexi's own config."""
 
     enabled: bool | None = None
-    dir: str = ""
-    ttl_s: float | None = None
-    sweep_interval_s: float = SWEEP_INTERVAL_S
+    dir: str | None = None
+    ttl_s: Seconds = None
+    sweep_interval_s: Seconds = None
 
 
-class SearcherSettings(Struct, frozen=True):
-    """`backends` empty means the search chain of nexi's config; `fallback` whether others may answer for the first."""
+class SearcherSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Without `backends` it is the search chain of nexi's config; `fallback` says whether others may answer for the first."""
 
-    cache: CacheSettings = CacheSettings()
-    backends: tuple[str, ...] = ()
-    fallback: bool = True
+    cache: CacheSettings | None = CacheSettings()
+    backends: BackendNames | None = None
+    fallback: bool | None = True
+
+
+class SearcherFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    service: SearcherSettings | None = None
 
 
 def read_settings(text: str, where: str = FILE) -> SearcherSettings:
     """The settings in a YAML text; an empty one leaves everything as it is. Raises ConfigError."""
     value = _parse_yaml(text, where)
-    if problems := check_schema(value, SCHEMA):
-        raise _settings_error(where, "; ".join(problems[:3]))
-    service = ((value or {}).get("service")) or {}
-    cache = service.get("cache") or {}
-    return SearcherSettings(
-        CacheSettings(
-            cache.get("enabled"),
-            (cache.get("dir") or "").strip(),
-            cache.get("ttl_s"),
-            cache.get("sweep_interval_s") or SWEEP_INTERVAL_S,
-        ),
-        tuple(name.strip().lower() for name in service.get("backends") or ()),
-        service.get("fallback") is not False,
-    )
+    try:
+        service = read_value({} if value is None else value, SearcherFile).service or SearcherSettings()
+    except ValueError as error:  # what does not fit, or half of a character
+        raise _settings_error(where, str(error)) from error
+    names = tuple(name.strip().lower() for name in service.backends or ())
+    return SearcherSettings(service.cache or CacheSettings(), names or None, service.fallback is not False)
 
 
 def _parse_yaml(text: str, where: str) -> Any:
@@ -99,12 +73,11 @@ def _parse_yaml(text: str, where: str) -> Any:
     if len(text) > MAX_CHARS:
         raise _settings_error(where, f"it has more than {MAX_CHARS:,} characters")
     try:
-        value = yaml.safe_load(text)
+        return yaml.safe_load(text)
     except RecursionError as error:
         raise _settings_error(where, "it is nested too deeply") from error
     except (yaml.YAMLError, ValueError) as error:
         raise _settings_error(where, " ".join(str(error).split())[:300]) from error
-    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _settings_error(where: str, cause: str) -> ConfigError:
