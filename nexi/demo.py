@@ -69,46 +69,12 @@ def _title_of(markdown: str) -> str:
 
 
 def _markdown_to_html(markdown: str) -> str:
-    """Enough HTML for the handbook: headings, lists, tables as text, code, paragraphs."""
-    parts = re.split(r"^(```.*?^```)[ ]*$", markdown.strip(), flags=re.MULTILINE | re.DOTALL)
-    blocks = [b for part in parts for b in ([part] if part.startswith("```") else re.split(r"\n{2,}", part.strip())) if b]
-    body = "\n".join(_block_html(b) for b in blocks)
-    title = html.escape(_title_of(markdown))
+    from markdown_it import MarkdownIt
+
+    linked = re.sub(r"\]\(([^)\s]+?)\.md\)", r"](/\1)", markdown)  # a page has no suffix here
+    body, title = MarkdownIt("commonmark", {"html": False}).enable("table").render(linked), html.escape(_title_of(markdown))
     head = f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
     return f"{head}<body><main>{body}</main></body></html>"
-
-
-def _block_html(block: str) -> str:
-    lines = block.split("\n")
-    if heading := re.match(r"(#{1,6}) (.*)", lines[0]):
-        level = len(heading[1])
-        rest = _block_html("\n".join(lines[1:])) if len(lines) > 1 else ""
-        return f"<h{level}>{_inline_html(heading[2])}</h{level}>{rest}"
-    if lines[0].startswith("```"):
-        code = "\n".join(line for line in lines if not line.startswith("```"))
-        return f"<pre><code>{html.escape(code)}</code></pre>"
-    if all(line.startswith("|") for line in lines):
-        rows = [
-            re.split(r"\s*(?<!\\)\|\s*", line.strip().strip("|").strip())
-            for line in lines
-            if not re.fullmatch(r"[|\s:-]+", line)
-        ]
-        body = "".join("<tr>" + "".join(f"<td>{_inline_html(c)}</td>" for c in row) + "</tr>" for row in rows)
-        return f"<table>{body}</table>"
-    if lines[0].startswith(("- ", "* ")):
-        items = re.split(r"\n?^[-*] ", block, flags=re.MULTILINE)[1:]
-        return "<ul>" + "".join(f"<li>{_inline_html(' '.join(i.split()))}</li>" for i in items) + "</ul>"
-    if re.match(r"\d+\. ", lines[0]):
-        items = re.split(r"\n?^\d+\. ", block, flags=re.MULTILINE)[1:]
-        return "<ol>" + "".join(f"<li>{_inline_html(' '.join(i.split()))}</li>" for i in items) + "</ol>"
-    return f"<p>{_inline_html(' '.join(lines))}</p>"
-
-
-def _inline_html(text: str) -> str:
-    text = html.escape(text, quote=False)
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
-    text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
-    return re.sub(r"\[([^\]]+)\]\(([^)\s]+?)\.md\)", r'<a href="/\2">\1</a>', text)
 
 
 class _HandbookHandler(BaseHTTPRequestHandler):

@@ -139,7 +139,7 @@ DELEGATIONS = {
 HOMES = {
     "starlette": {"web", "team.web", "apis.openai", "apis.openwebui", "apis.search.routes", "apis.searxng", "apis.tavily"},
     "uvicorn": {"web", "team.web", "mcp_server_cli"},
-    "markdown_it": {"answers", "web", "output"},
+    "markdown_it": {"answers", "demo", "web", "output"},
     "mcp": {"mcp"},
     "mcp_types": {"mcp"},
     "pydantic": {"mcp"},
