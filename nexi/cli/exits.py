@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from nexi.errors import NexiError
@@ -69,14 +70,14 @@ class Interrupts:
         import asyncio
         import signal
 
-        loop, task, before = asyncio.get_running_loop(), asyncio.current_task(), signal.getsignal(signal.SIGINT)
+        task = asyncio.current_task()
         self.code = 0  # earlier signals belong to earlier runs
 
         def interrupt() -> None:
             if not self.code:
                 self.code = EXIT_CANCELLED
                 return stop()
-            loop.remove_signal_handler(signal.SIGINT)  # a third Ctrl-C is an ordinary one
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)  # a third Ctrl-C is an ordinary one
             return cancel(EXIT_CANCELLED)
 
         def cancel(code: int) -> None:
@@ -84,15 +85,24 @@ class Interrupts:
             if task:
                 task.cancel()
 
-        try:
-            loop.add_signal_handler(signal.SIGINT, interrupt)
-            loop.add_signal_handler(signal.SIGTERM, cancel, EXIT_TERMINATED)
-        except (NotImplementedError, RuntimeError, ValueError):
+        with handle_signal(signal.SIGINT, interrupt), handle_signal(signal.SIGTERM, partial(cancel, EXIT_TERMINATED)):
             yield
-            return
-        try:
-            yield
-        finally:
-            loop.remove_signal_handler(signal.SIGTERM)
-            loop.remove_signal_handler(signal.SIGINT)
-            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def handle_signal(number: int, act: Callable[[], object]) -> Iterator[None]:
+    """Call `act` on a signal inside the block, instead of its usual handler."""
+    import asyncio
+    import signal
+
+    loop, before = asyncio.get_running_loop(), signal.getsignal(number)
+    try:
+        loop.add_signal_handler(number, act)
+    except (NotImplementedError, RuntimeError, ValueError):  # another system, or not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(number)
+        signal.signal(number, before)

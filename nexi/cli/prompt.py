@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from nexi.cli.exits import handle_signal
 from nexi.files import lines_from_end, make_private_directory, replace_file
 from nexi.output import write
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from prompt_toolkit.output import Output as EditorOutput
 
-__all__ = ["Prompt", "handle_signal", "open_prompt"]
+__all__ = ["Prompt", "open_prompt"]
 
 
 PROMPT = "nexi> "
@@ -226,19 +227,3 @@ def _cancel_on_sigterm() -> Iterator[None]:
     task = asyncio.current_task()
     with handle_signal(signal.SIGTERM, task.cancel if task else lambda: None):
         yield
-
-
-@contextmanager
-def handle_signal(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
-    """Call `act` on a signal inside the block, instead of its usual handler."""
-    loop, before = asyncio.get_running_loop(), signal.getsignal(number)
-    try:
-        loop.add_signal_handler(number, act)
-    except (NotImplementedError, RuntimeError, ValueError):  # another system, or not the main thread
-        yield
-        return
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(number)
-        signal.signal(number, before)

@@ -20,7 +20,7 @@ from nexi.answers.answered import list_readings, narrow_question
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps, write_text
 from nexi.cli.evidence import select_sources, show_evidence
-from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts
+from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts, handle_signal
 from nexi.cli.history import DEFAULT_LISTED, _show_last_n
 from nexi.cli.open import browser_address, open_browser
 from nexi.cli.open_question import describe_choices, narrow_by_reply
@@ -89,7 +89,7 @@ def _interactive_mode(flags: AskFlags) -> None:
 
 async def _answer_lines(config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
     """Read lines at the prompt and handle each, until an exit word or the end of input."""
-    from nexi.cli.prompt import handle_signal, open_prompt
+    from nexi.cli.prompt import open_prompt
 
     warn_without_model(config, flags.model)
     write(GREETING + ("\n" if config.config_path.exists() else "\nType /setup to choose a model.\n"), sys.stderr)
