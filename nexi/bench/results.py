@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
@@ -111,14 +112,7 @@ def _parse_object(line: bytes) -> dict[str, Any] | None:
 
 def _parse_row(line: bytes) -> BenchRow | None:
     """Parse a row; None if it is incomplete or foreign."""
-    value = _parse_object(line)
-    if value is None or not isinstance(value.get("id"), str):
+    try:
+        return msgspec.json.decode(line, type=BenchRow)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    fields = {name: value[name] for name in BenchRow.__struct_fields__ if name in value}
-    for name in ("citations", "read"):
-        fields[name] = tuple(map(str, fields.get(name) or ()))
-    sound = all(isinstance(fields.get(name, 0), int | float | None) for name in NUMBER_FIELDS)
-    return BenchRow(**fields) if sound and isinstance(fields.get("answer", ""), str) else None
-
-
-NUMBER_FIELDS = ("pages", "model_calls", "tokens", "cost", "seconds", "supported", "checked", "conflicts")
