@@ -10,7 +10,7 @@ import pytest
 
 from nexi.ports import PageStore
 from nexi.runs.pages import FilePages, MemoryPages
-from nexi.team.postgres.pages import PostgresPages
+from nexi.team.postgres.runs import PostgresPages
 from nexi.types import content_digest
 
 TEXTS = ["The Moon is far.", "", "a\r\nb\rc\n", "日本語 \U0001f315", "half \ud83c of a pair", "x" * 1_000_000]

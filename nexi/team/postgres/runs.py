@@ -1,7 +1,7 @@
 """Runs in Postgres: the log of a run line by line, as in a file, with a lease and a fencing token for its writer.
 
-`state` hands these out as the ports RunStore and RunLog; below is `database`. The row of a run says who may write: an append
-changes that row and adds its facts in one statement, so a writer that has lost its run adds nothing.
+`state` hands these out as the ports RunStore, PageStore and RunLog; below is `database`. The row of a run says who may write:
+an append changes that row and adds its facts in one statement, so a writer that has lost its run adds nothing.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from nexi.runs.log_format import (
 from nexi.team.limits import MAX_RETRY_S
 from nexi.team.postgres.commits import FactBatch, FactRow, taken_error
 from nexi.team.postgres.database import MAX_ROWS, Database, clean_text
-from nexi.team.postgres.pages import PostgresPages
 from nexi.team.postgres.sharing import SHARED_WITH_ME
+from nexi.types import content_digest
 
-__all__ = ["QUOTA_STOP", "PostgresRunLog", "PostgresRuns"]
+__all__ = ["QUOTA_STOP", "SUBMIT_RUN", "PostgresPages", "PostgresRunLog", "PostgresRuns", "describe_waiting_run"]
 
 QUOTA_STOP = Notice(
     "quota.used_up",
@@ -48,6 +48,10 @@ QUOTA_STOP = Notice(
     "ask again tomorrow, or ask an administrator for more",
 )
 
+SUBMIT_RUN = (
+    "insert into runs (run, owner, header, question, words, mode, request, state, is_queued, queued_at) "
+    "values (%(run)s, %(owner)s, %(header)s, %(question)s, %(words)s, %(mode)s, %(request)s, 'waiting', true, now())"
+)
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
 _READABLE = f"run = %(run)s and (owner = %(owner)s or {SHARED_WITH_ME})"
 _IS_RUNNING = "(state = 'waiting' or (state = 'running' and (is_queued or lease_until > now())))"
@@ -180,6 +184,32 @@ class PostgresRunLog:
             )
 
 
+class PostgresPages:
+    """Texts by content hash, each kept once; who has read one is in `page_owners`, and which runs name it in `run_pages`."""
+
+    def __init__(self, database: Database, owner: str) -> None:
+        self._database, self._owner = database, owner
+
+    async def put(self, text: str) -> str:
+        digest, body = content_digest(text), text.encode("utf-8", "surrogatepass")
+        await self._database.in_thread(
+            partial(self._database.fetch, patience_s=MAX_RETRY_S),
+            "with kept as (insert into pages (digest, body) values (%(digest)s, %(body)s) "
+            "on conflict (digest) do update set used = now() returning digest) "
+            "insert into page_owners (digest, owner, bytes) "
+            "select digest, %(owner)s, %(size)s from kept on conflict do nothing",
+            {"digest": digest, "body": body, "owner": self._owner, "size": len(body)},
+        )
+        return digest
+
+    async def get(self, digest: str) -> str | None:
+        """The text, or None when it is absent or no longer what its name says."""
+        sql, values = "select body from pages where digest = %(digest)s", {"digest": clean_text(digest)}
+        rows = await self._database.in_thread(self._database.fetch_as, self._owner, sql, values)
+        text = bytes(rows[0][0]).decode("utf-8", "surrogatepass") if rows else None
+        return text if text is not None and content_digest(text) == digest else None
+
+
 class PostgresRuns:
     """The runs of one person; those that others share with her can be read."""
 
@@ -193,22 +223,9 @@ class PostgresRuns:
 
     def submit(self, question: str, mode: str, request: dict[str, Any]) -> str:
         """A new run for the workers, by its id."""
-        run_id = new_long_id()
-        self._database.fetch_as(
-            self._owner,
-            "insert into runs (run, owner, header, question, words, mode, request, state, is_queued, queued_at) "
-            "values (%(run)s, %(owner)s, %(header)s, %(question)s, %(words)s, %(mode)s, %(request)s, 'waiting', true, now())",
-            {
-                "run": run_id,
-                "owner": self._owner,
-                "header": encode_header(run_id, self._clock.now()).decode("ascii"),
-                "question": clean_text(question),
-                "words": clean_text(question.casefold()),
-                "mode": mode,
-                "request": json.dumps(request),
-            },
-        )
-        return run_id
+        row = describe_waiting_run(self._owner, question, mode, request, self._clock)
+        self._database.fetch_as(self._owner, SUBMIT_RUN, row)
+        return row["run"]
 
     def resubmit(self, run_id: str) -> None:
         """Let the workers go on with a run that its writer left."""
@@ -322,6 +339,14 @@ class PostgresRuns:
         mine = statement.format(mine=_MINE, readable=_READABLE)
         bound_values = {"run": check_run_id(run_id), "owner": self._owner, **(values or {})}
         return self._database.fetch_as(self._owner, mine, bound_values, **options)
+
+
+def describe_waiting_run(owner: str, question: str, mode: str, request: dict[str, Any], clock: Clock) -> dict[str, str]:
+    """The row of a new run for the workers, for SUBMIT_RUN."""
+    run_id = new_long_id()
+    texts = {"question": clean_text(question), "words": clean_text(question.casefold()), "request": json.dumps(request)}
+    header = encode_header(run_id, clock.now()).decode("ascii")
+    return {"run": run_id, "owner": owner, "header": header, "mode": mode, **texts}
 
 
 def _fact_of(line: str | None) -> dict[str, Any]:

@@ -8,17 +8,16 @@ time on in one transaction, so each time is asked once by all of them.
 from __future__ import annotations
 
 import json
-import os
 from datetime import datetime, timedelta
 from typing import Any
 
 from nexi.errors import NexiError
 from nexi.notices import Notice
 from nexi.ports import Clock
-from nexi.runs.log_format import encode_header
 from nexi.team.limits import MAX_DUE_SCHEDULES, MAX_SCHEDULES
 from nexi.team.postgres.database import Database, clean_text
 from nexi.team.postgres.people import PersonalRows
+from nexi.team.postgres.runs import SUBMIT_RUN, describe_waiting_run
 from nexi.types import Schedule
 
 INTERVALS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
@@ -72,19 +71,14 @@ class Schedules:
                 (MAX_DUE_SCHEDULES,),
             ).fetchall()
             for schedule, owner, question, mode, request in rows:
-                run_id = os.urandom(16).hex()
                 (quota,) = connection.execute("select take_run(%s, true)", (owner,)).fetchone()
                 if quota:  # it is asked again when it is due the next time
                     connection.execute(_NEXT_TIME, (None, schedule))
                     continue
-                header = encode_header(run_id, self._clock.now()).decode("ascii")
-                connection.execute(
-                    "insert into runs (run, owner, header, question, words, mode, request, state, is_queued, queued_at) "
-                    "values (%s, %s, %s, %s, %s, %s, %s, 'waiting', true, now())",
-                    (run_id, owner, header, question, question.casefold(), mode, json.dumps(request)),
-                )
-                connection.execute(_NEXT_TIME, (run_id, schedule))
-                runs.append((run_id, str(owner)))
+                row = describe_waiting_run(str(owner), question, mode, request, self._clock)
+                connection.execute(SUBMIT_RUN, row)
+                connection.execute(_NEXT_TIME, (row["run"], schedule))
+                runs.append((row["run"], row["owner"]))
         return runs
 
 

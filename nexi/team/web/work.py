@@ -20,6 +20,7 @@ from nexi.config import Config
 from nexi.tasks import cancel_until_ended
 from nexi.web import logs
 from nexi.web.metrics import METRICS_TYPE, Metrics
+from nexi.web.operations import healthz
 from nexi.web.server import GC_THRESHOLDS, ServerOptions, bind_socket, strict_config
 
 if TYPE_CHECKING:
@@ -71,9 +72,6 @@ async def run_worker(
 def worker_app(worker: TeamWorker, team: Team, metrics: Metrics) -> Starlette:
     """What an operator asks a worker: whether it lives, whether it takes work, and what it has done. No question is in it."""
 
-    async def show_health(request: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
     async def show_readiness(request: Request) -> Response:
         trouble = "draining" if worker.draining else await team.find_trouble()
         return PlainTextResponse(f"{trouble}\n", 503) if trouble else PlainTextResponse("ready\n")
@@ -81,7 +79,7 @@ def worker_app(worker: TeamWorker, team: Team, metrics: Metrics) -> Starlette:
     async def show_metrics(request: Request) -> Response:
         return PlainTextResponse(metrics.text({"nexi_runs_active": worker.active}), media_type=METRICS_TYPE)
 
-    endpoints = {"/healthz": show_health, "/readyz": show_readiness, "/metrics": show_metrics}
+    endpoints = {"/healthz": healthz, "/readyz": show_readiness, "/metrics": show_metrics}
     return Starlette(routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in endpoints.items()])
 
 
