@@ -15,40 +15,55 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nexi.config._environment import editor_command, is_dumb_terminal, nexi_cache, nexi_home, reader_environment, wants_color
-from nexi.config._files import change_config, load_config, read_file_settings, save_config
-from nexi.config._names import (
-    DEFAULT_BASE_URL,
-    EFFORT_LEVELS,
-    EXTRACTIVE,
-    JUDGE_VARIABLE,
-    KEY_VARIABLES,
-    KEYED_BACKENDS,
-    OLD_NAMES,
-    PLACE_VARIABLES,
-    ROLES,
-    EndpointRole,
-    name_service,
-)
-from nexi.config._values import hide_password, mask_key, parse_site
-from nexi.config.fields import (
-    ALWAYS_SAVED,
-    CHECKS,
-    DECLARATIONS,
-    FIELD_VARIABLES,
-    LIST_SETTINGS,
-    NAME_OR_LIST_SETTINGS,
-    SAVED,
-    SECRET_SETTINGS,
-    TEXT_SETTINGS,
-    describe_unknown_keys,
-    validate_config,
-)
-from nexi.config.settings import DEFAULT_CONFIG, Config, Endpoint
+from nexi.config._environment import editor_command as editor_command
+from nexi.config._environment import is_dumb_terminal as is_dumb_terminal
+from nexi.config._environment import nexi_cache as nexi_cache
+from nexi.config._environment import nexi_home as nexi_home
+from nexi.config._environment import reader_environment as reader_environment
+from nexi.config._environment import wants_color as wants_color
+from nexi.config._files import change_config as change_config
+from nexi.config._files import load_config as load_config
+from nexi.config._files import read_file_settings as read_file_settings
+from nexi.config._files import save_config as save_config
+from nexi.config._names import DEFAULT_BASE_URL as DEFAULT_BASE_URL
+from nexi.config._names import EFFORT_LEVELS as EFFORT_LEVELS
+from nexi.config._names import EXTRACTIVE as EXTRACTIVE
+from nexi.config._names import JUDGE_VARIABLE as JUDGE_VARIABLE
+from nexi.config._names import KEY_VARIABLES as KEY_VARIABLES
+from nexi.config._names import KEYED_BACKENDS as KEYED_BACKENDS
+from nexi.config._names import OLD_NAMES as OLD_NAMES
+from nexi.config._names import PLACE_VARIABLES as PLACE_VARIABLES
+from nexi.config._names import ROLES as ROLES
+from nexi.config._names import EndpointRole as EndpointRole
+from nexi.config._names import name_service as name_service
+from nexi.config._values import hide_password as hide_password
+from nexi.config._values import mask_key as mask_key
+from nexi.config._values import parse_site as parse_site
+from nexi.config.fields import ALWAYS_SAVED as ALWAYS_SAVED
+from nexi.config.fields import CHECKS as CHECKS
+from nexi.config.fields import DECLARATIONS as DECLARATIONS
+from nexi.config.fields import FIELD_VARIABLES as FIELD_VARIABLES
+from nexi.config.fields import LIST_SETTINGS as LIST_SETTINGS
+from nexi.config.fields import NAME_OR_LIST_SETTINGS as NAME_OR_LIST_SETTINGS
+from nexi.config.fields import SAVED as SAVED
+from nexi.config.fields import SECRET_SETTINGS as SECRET_SETTINGS
+from nexi.config.fields import TEXT_SETTINGS as TEXT_SETTINGS
+from nexi.config.fields import describe_unknown_keys as describe_unknown_keys
+from nexi.config.fields import validate_config as validate_config
+from nexi.config.settings import DEFAULT_CONFIG as DEFAULT_CONFIG
+from nexi.config.settings import Config as Config
+from nexi.config.settings import Endpoint as Endpoint
 
 if TYPE_CHECKING:
-    from nexi.config._prompts import get_compaction_prompt, get_extractor_prompt, get_system_prompt
-    from nexi.config._setup import QUESTIONS, SEARXNG_QUESTION, ModelOffer, SetupQuestion, ensure_config, run_first_time_setup
+    from nexi.config._prompts import get_compaction_prompt as get_compaction_prompt
+    from nexi.config._prompts import get_extractor_prompt as get_extractor_prompt
+    from nexi.config._prompts import get_system_prompt as get_system_prompt
+    from nexi.config._setup import QUESTIONS as QUESTIONS
+    from nexi.config._setup import SEARXNG_QUESTION as SEARXNG_QUESTION
+    from nexi.config._setup import ModelOffer as ModelOffer
+    from nexi.config._setup import SetupQuestion as SetupQuestion
+    from nexi.config._setup import ensure_config as ensure_config
+    from nexi.config._setup import run_first_time_setup as run_first_time_setup
 
 DEFAULT_SYSTEM_PROMPT_TEMPLATE: str
 EXTRACTOR_PROMPT_TEMPLATE: str
@@ -67,59 +82,6 @@ _LAZY = {
     **dict.fromkeys(_PROMPTS, "_prompts"),
     **dict.fromkeys(_SETUP, "_setup"),
 }
-
-__all__ = [
-    "ALWAYS_SAVED",
-    "CHECKS",
-    "COMPACTION_PROMPT_TEMPLATE",
-    "DECLARATIONS",
-    "DEFAULT_BASE_URL",
-    "DEFAULT_CONFIG",
-    "DEFAULT_SYSTEM_PROMPT_TEMPLATE",
-    "EFFORT_LEVELS",
-    "EXTRACTIVE",
-    "EXTRACTOR_PROMPT_TEMPLATE",
-    "FIELD_VARIABLES",
-    "JUDGE_VARIABLE",
-    "KEYED_BACKENDS",
-    "KEY_VARIABLES",
-    "LIST_SETTINGS",
-    "NAME_OR_LIST_SETTINGS",
-    "OLD_NAMES",
-    "PLACE_VARIABLES",
-    "QUESTIONS",
-    "ROLES",
-    "SAVED",
-    "SEARXNG_QUESTION",
-    "SECRET_SETTINGS",
-    "TEXT_SETTINGS",
-    "Config",
-    "Endpoint",
-    "EndpointRole",
-    "ModelOffer",
-    "SetupQuestion",
-    "change_config",
-    "describe_unknown_keys",
-    "editor_command",
-    "ensure_config",
-    "get_compaction_prompt",
-    "get_extractor_prompt",
-    "get_system_prompt",
-    "hide_password",
-    "is_dumb_terminal",
-    "load_config",
-    "mask_key",
-    "name_service",
-    "nexi_cache",
-    "nexi_home",
-    "parse_site",
-    "read_file_settings",
-    "reader_environment",
-    "run_first_time_setup",
-    "save_config",
-    "validate_config",
-    "wants_color",
-]
 
 
 if not TYPE_CHECKING:  # the names are declared above; a checker would take any other name for one of them

@@ -408,67 +408,31 @@ class Settings:
         "The model that writes a line of context for each chunk; empty means the judge model.",
         variables=("CONTEXTUAL_EMBEDDING_MODEL",),
     )
-    agentic_search_enabled: bool = setting(
-        True, _checks.BOOLEAN, "Whether `agentic_search` may be called.", variables=("AGENTIC_SEARCH_ENABLED",)
-    )
+    # each is also read from the variable of its own name: see OF_VARIABLES
+    agentic_search_enabled: bool = setting(True, _checks.BOOLEAN, "Whether `agentic_search` may be called.")
     agentic_search_completeness_threshold: float = setting(
-        0.8,
-        _checks.SHARE,
-        "Completeness at which the knowledge base is enough.",
-        variables=("AGENTIC_SEARCH_COMPLETENESS_THRESHOLD",),
+        0.8, _checks.SHARE, "Completeness at which the knowledge base is enough."
     )
-    agentic_search_max_iterations: int = setting(
-        3,
-        _checks.whole_number_up_to(20),
-        "Maximum rounds of searching and reading.",
-        variables=("AGENTIC_SEARCH_MAX_ITERATIONS",),
-    )
-    agentic_search_max_urls_per_iteration: int = setting(
-        3,
-        _checks.whole_number_up_to(20),
-        "Maximum pages read in one round.",
-        variables=("AGENTIC_SEARCH_MAX_URLS_PER_ITERATION",),
-    )
-    agentic_search_url_score_threshold: float = setting(
-        0.7, _checks.SHARE, "A result is read if its score is higher.", variables=("AGENTIC_SEARCH_URL_SCORE_THRESHOLD",)
-    )
+    agentic_search_max_iterations: int = setting(3, _checks.whole_number_up_to(20), "Maximum rounds of searching and reading.")
+    agentic_search_max_urls_per_iteration: int = setting(3, _checks.whole_number_up_to(20), "Maximum pages read in one round.")
+    agentic_search_url_score_threshold: float = setting(0.7, _checks.SHARE, "A result is read if its score is higher.")
     agentic_search_use_search_hints: bool = setting(
-        False,
-        _checks.BOOLEAN,
-        "Whether the knowledge base is also searched with terms of the pages just read.",
-        variables=("AGENTIC_SEARCH_USE_SEARCH_HINTS",),
+        False, _checks.BOOLEAN, "Whether the knowledge base is also searched with terms of the pages just read."
     )
-    agentic_search_llm_temperature: float = setting(
-        0.3, _checks.TEMPERATURE, "Temperature of the judge model.", variables=("AGENTIC_SEARCH_LLM_TEMPERATURE",)
-    )
+    agentic_search_llm_temperature: float = setting(0.3, _checks.TEMPERATURE, "Temperature of the judge model.")
     agentic_search_max_qdrant_results: int = setting(
-        10,
-        _checks.whole_number_up_to(100),
-        "Maximum passages taken from the knowledge base, with or without Qdrant.",
-        variables=("AGENTIC_SEARCH_MAX_QDRANT_RESULTS",),
+        10, _checks.whole_number_up_to(100), "Maximum passages taken from the knowledge base, with or without Qdrant."
     )
-    agentic_search_concurrency: int = setting(
-        3, _checks.whole_number_up_to(20), "Maximum pages read at the same time.", variables=("AGENTIC_SEARCH_CONCURRENCY",)
-    )
+    agentic_search_concurrency: int = setting(3, _checks.whole_number_up_to(20), "Maximum pages read at the same time.")
     agentic_search_max_page_age_days: int = setting(
-        30,
-        _checks.NON_NEGATIVE_INT,
-        "A stored page that is older and ranks well is read again; `0` never reads one again.",
-        variables=("AGENTIC_SEARCH_MAX_PAGE_AGE_DAYS",),
+        30, _checks.NON_NEGATIVE_INT, "A stored page that is older and ranks well is read again; `0` never reads one again."
     )
     use_contextual_embeddings: bool = setting(
-        False,
-        _checks.BOOLEAN,
-        "Whether a model writes a line of context for each chunk before it is embedded.",
-        variables=("USE_CONTEXTUAL_EMBEDDINGS",),
+        False, _checks.BOOLEAN, "Whether a model writes a line of context for each chunk before it is embedded."
     )
-    use_hybrid_search: bool = setting(
-        True, _checks.BOOLEAN, "Whether vectors are searched beside words.", variables=("USE_HYBRID_SEARCH",)
-    )
-    use_reranking: bool = setting(False, _checks.BOOLEAN, "Whether a model reranks the passages.", variables=("USE_RERANKING",))
-    use_agentic_rag: bool = setting(
-        False, _checks.BOOLEAN, "Whether questions about code also search code alone.", variables=("USE_AGENTIC_RAG",)
-    )
+    use_hybrid_search: bool = setting(True, _checks.BOOLEAN, "Whether vectors are searched beside words.")
+    use_reranking: bool = setting(False, _checks.BOOLEAN, "Whether a model reranks the passages.")
+    use_agentic_rag: bool = setting(False, _checks.BOOLEAN, "Whether questions about code also search code alone.")
 
     home: Path | None = field(default=None, compare=False)
     person: str = field(default="", compare=False)
@@ -480,10 +444,15 @@ class Settings:
 
 
 DECLARATIONS: Mapping[str, Declaration] = {f.name: f.metadata["declaration"] for f in fields(Settings) if f.metadata}
+OF_VARIABLES = ("agentic_search_", "use_")  # settings that were variables of the same names first
 SAVED = tuple(DECLARATIONS)
 ALWAYS_SAVED = SAVED[: SAVED.index("search_backend")]
 UNSAVED = ("home", "person", "notes", "origin")
-FIELD_VARIABLES = {name: declaration.variables for name, declaration in DECLARATIONS.items() if declaration.variables}
+FIELD_VARIABLES = {
+    name: variables
+    for name, declaration in DECLARATIONS.items()
+    if (variables := (name.upper(),) if name.startswith(OF_VARIABLES) else declaration.variables)
+}
 _TYPES = {f.name: str(f.type) for f in fields(Settings) if f.metadata}
 TEXT_SETTINGS = frozenset(name for name, kind in _TYPES.items() if kind == "str")
 NAME_OR_LIST_SETTINGS = frozenset(name for name, kind in _TYPES.items() if kind == "str | tuple[str, ...]")
