@@ -51,15 +51,11 @@ from nexi.ports import (
     ContentFetcher,
     Emit,
     HistoryStore,
-    KnowledgeSharing,
     PageStore,
     PersonalState,
     RunLog,
-    RunSharing,
     RunStore,
-    ScheduleStore,
     SearchBackend,
-    SpaceSharing,
     SpaceStore,
 )
 from nexi.runs.recording import Pace
@@ -156,27 +152,12 @@ class Nexi:
         return self.ports.history()
 
     @property
-    def sharing(self) -> RunSharing | None:
-        """Who else reads the runs of this person; None where there is nobody else."""
-        return state.sharing if (state := self.ports.shared.state) else None
-
-    @property
-    def knowledge_sharing(self) -> KnowledgeSharing | None:
-        """Who else reads the knowledge base of this person; None where there is nobody else."""
-        return state.knowledge_sharing if (state := self.ports.shared.state) else None
-
-    @property
-    def schedules(self) -> ScheduleStore | None:
-        """What this person has asked again and again; None where no worker would ask it."""
-        return state.schedules if (state := self.ports.shared.state) else None
+    def state(self) -> PersonalState | None:
+        """What a team server keeps for this person, and who else reads it; None where there is nobody else."""
+        return self.ports.shared.state
 
     def spaces(self) -> SpaceStore:
         return self.ports.spaces()
-
-    @property
-    def space_sharing(self) -> SpaceSharing | None:
-        """Who else asks in the spaces of this person; None where there is nobody else."""
-        return state.space_sharing if (state := self.ports.shared.state) else None
 
     def pages(self) -> PageStore:
         return self.ports.pages()
@@ -217,8 +198,7 @@ class Nexi:
             request = replace(request, space=await self._space_of(request.continues))
         if request.space:
             request = await enter_space(self.ports, request)
-        state = self.ports.shared.state
-        if state is None:
+        if (state := self.state) is None:
             return request
         if request.model not in ("", self.config.model):
             own = await asyncio.to_thread(state.list_models)
@@ -316,8 +296,7 @@ class Nexi:
         llms = {"answer": llm, "extract": llm, "judge": judge}
         session, config = await session_of(started, runs, recorded.facts), config_of_run(started, self.config)
 
-        state = self.ports.shared.state
-        async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=(), state=state) as nexi:
+        async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=(), state=self.state) as nexi:
 
             async def prepare() -> Run:
                 resolved = resolve_replay(started, config)

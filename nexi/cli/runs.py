@@ -19,7 +19,7 @@ from nexi.cli.flags import parse_flags
 from nexi.cli.options import HELP, json_option, screen_options
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
-from nexi.events import AgendaSet, RunFinished
+from nexi.events import AgendaSet, RunFinished, find_end
 from nexi.files import is_existing_file
 from nexi.output import answer_json, print_json, print_note, print_success, print_warning, write
 from nexi.text.controls import clean_line
@@ -95,8 +95,7 @@ def stop_command(run_id: str) -> None:
         directory = open_runs(load_config())
         if directory.request_stop(run_id):
             return print_success(f"Told run {run_id} to answer now.")
-        facts = directory.open_log(run_id).facts
-        has_answer = facts and isinstance(facts[-1][1], RunFinished)
+        has_answer = isinstance(find_end(directory.open_log(run_id).bare_facts), RunFinished)
         next_step = f"to see its answer: nexi --show {run_id}" if has_answer else f"to continue it: nexi resume {run_id}"
         return print_warning(f"run {run_id} is not running; {next_step}")
 

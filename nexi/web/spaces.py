@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -18,16 +18,15 @@ from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.app.spaces import find_own_space, list_space_sources, remove_from_space, remove_space
-from nexi.ports import SpaceSharing
+from nexi.ports import PersonalState
 from nexi.types import RunAudience, Space
 from nexi.urls import is_web_url
 from nexi.web.payload import describe_operation, json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.schemas import Address, Named, build_parameters
 
-__all__ = ["nexi_of", "openapi", "read_audience", "require_team", "routes"]
+__all__ = ["nexi_of", "openapi", "read_audience", "routes", "team_state_of"]
 
-T = TypeVar("T")
 MAX_URLS = 100
 SPACE: dict[str, Any] = {"type": "object", "required": ["name", "address"]}
 NAME: Named = {"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
@@ -69,13 +68,6 @@ async def read_audience(request: Request) -> RunAudience:
     return RunAudience(body.team, body.people)
 
 
-def require_team(port: T | None) -> T:
-    """What only a team has. Raises Refused where the server has one person."""
-    if port is None:
-        raise build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
-    return port
-
-
 def routes() -> list[Route]:
     return [
         Route("/v1/spaces", _list_spaces, methods=["GET"]),
@@ -100,6 +92,13 @@ def space_view(space: Space) -> dict[str, Any]:
 def nexi_of(request: Request) -> Nexi:
     nexi: Nexi = request.app.state.nexi
     return nexi
+
+
+def team_state_of(request: Request) -> PersonalState:
+    """What only a team has. Raises Refused where the server has one person."""
+    if (state := nexi_of(request).state) is None:
+        raise build_refusal(404, "no_team", "this server has one person", fix="set NEXI_DATABASE_URL to serve a team")
+    return state
 
 
 async def find_space(request: Request, *, is_own: bool = False) -> Space:
@@ -170,18 +169,14 @@ async def _remove_source(request: Request) -> Response:
     return Response(status_code=204)
 
 
-def _sharing_of(request: Request) -> SpaceSharing:
-    return require_team(nexi_of(request).space_sharing)
-
-
 async def _show_audience(request: Request) -> Response:
-    sharing, space = _sharing_of(request), await find_space(request, is_own=True)
+    sharing, space = team_state_of(request).space_sharing, await find_space(request, is_own=True)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, space.name)))
 
 
 async def _set_audience(request: Request) -> Response:
     """Let exactly these people read the space and ask in it; nobody else, where none is named."""
-    audience, sharing = await read_audience(request), _sharing_of(request)
+    audience, sharing = await read_audience(request), team_state_of(request).space_sharing
     space = await find_space(request, is_own=True)
     await asyncio.to_thread(sharing.set_audience, space.name, audience)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, space.name)))

@@ -6,7 +6,6 @@ it is written, and ends with its request. Below are `hosting`, the run log, and 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -20,7 +19,7 @@ from nexi.apis.openai.shapes import BEAT_S, format_comment, format_event, proble
 from nexi.apis.tavily.search import describe, monotonic, tavily_error
 from nexi.app import RunRequest, check_run_id
 from nexi.app.hosting import DOOR, HostedRun, RunHost
-from nexi.events import RunFailed, RunFinished, TextDelta
+from nexi.events import RunFailed, RunFinished, TextDelta, find_end
 from nexi.structured.schema_check import object_schema
 from nexi.types import Source
 from nexi.web.payload import json_reply, read_body
@@ -71,12 +70,9 @@ async def start_research(request: Request) -> Response:
 async def show_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
     run_id = check_run_id(request.path_params["id"])
-    if hosted := host.get_active(run_id):
-        return json_reply({"request_id": run_id, "created_at": hosted.created, "status": "in_progress"}, 202)
-    runs = host.nexi.runs()
-    read = await asyncio.to_thread(runs.open_log, run_id)
-    head: dict[str, Any] = {"request_id": run_id, "created_at": read.header.created}
-    match read.facts[-1][1] if read.facts else None:
+    snapshot = await host.snapshot_of(run_id)
+    head: dict[str, Any] = {"request_id": run_id, "created_at": snapshot.created}
+    match find_end(snapshot.facts):
         case RunFinished(answer=answer, sources=sources, seconds=seconds):
             report = {"content": answer, "sources": _source_list(sources), "response_time": seconds}
             return json_reply({**head, "status": "completed", **report})

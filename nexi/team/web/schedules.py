@@ -18,7 +18,6 @@ from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.app.request import request_to_dict
-from nexi.ports import ScheduleStore
 from nexi.team.assembly import INTERVALS, name_interval
 from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
 from nexi.types import Schedule
@@ -26,7 +25,7 @@ from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
 from nexi.web.schemas import RunQuestion
-from nexi.web.spaces import nexi_of, require_team
+from nexi.web.spaces import team_state_of
 
 __all__ = ["routes"]
 
@@ -46,19 +45,15 @@ def routes() -> list[Route]:
     ]
 
 
-def _store_of(request: Request) -> ScheduleStore:
-    return require_team(nexi_of(request).schedules)
-
-
 async def _list_schedules(request: Request) -> Response:
     """One's own, the one that is due next first."""
-    schedules = await asyncio.to_thread(_store_of(request).list_all)
+    schedules = await asyncio.to_thread(team_state_of(request).schedules.list_all)
     return json_reply({"schedules": [_schedule_to_dict(schedule) for schedule in schedules]})
 
 
 async def _add_schedule(request: Request) -> Response:
     """Ask a question again and again, with the options of a run; a plan waits for nobody."""
-    body, store = await read_body(request, NewSchedule), _store_of(request)
+    body, store = await read_body(request, NewSchedule), team_state_of(request).schedules
     nexi: Nexi = request.app.state.nexi
     run_request = replace(parse_run_request(body), holds_plan=False)  # nobody is there to settle it
     nexi.check_request(run_request)
@@ -81,7 +76,7 @@ async def _remove_schedule(request: Request) -> Response:
     number = request.path_params["id"]
     if not (number.isascii() and number.isdecimal() and len(number) <= 18):
         raise build_refusal(404, "not_found", f"there is no schedule {number[:40]}", fix="GET /v1/schedules lists yours")
-    await asyncio.to_thread(_store_of(request).remove, int(number))
+    await asyncio.to_thread(team_state_of(request).schedules.remove, int(number))
     return Response(status_code=204)
 
 

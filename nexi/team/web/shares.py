@@ -15,9 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.ports import KnowledgeSharing, RunSharing
 from nexi.web.payload import json_reply, read_body
-from nexi.web.spaces import nexi_of, read_audience, require_team
+from nexi.web.spaces import read_audience, team_state_of
 
 __all__ = ["routes"]
 
@@ -40,45 +39,37 @@ def routes() -> list[Route]:
     ]
 
 
-def _sharing_of(request: Request) -> RunSharing:
-    return require_team(nexi_of(request).sharing)
-
-
-def _knowledge_sharing_of(request: Request) -> KnowledgeSharing:
-    return require_team(nexi_of(request).knowledge_sharing)
-
-
 async def _show_audience(request: Request) -> Response:
-    audience = await asyncio.to_thread(_sharing_of(request).read_audience, request.path_params["id"])
+    audience = await asyncio.to_thread(team_state_of(request).sharing.read_audience, request.path_params["id"])
     return json_reply(msgspec.to_builtins(audience))
 
 
 async def _set_audience(request: Request) -> Response:
     """Let exactly these people read it; nobody else, where none is named."""
     audience = await read_audience(request)
-    await asyncio.to_thread(_sharing_of(request).set_audience, request.path_params["id"], audience)
+    await asyncio.to_thread(team_state_of(request).sharing.set_audience, request.path_params["id"], audience)
     return await _show_audience(request)
 
 
 async def _list_shared(request: Request) -> Response:
-    runs = await asyncio.to_thread(_sharing_of(request).list_shared)
+    runs = await asyncio.to_thread(team_state_of(request).sharing.list_shared)
     return json_reply({"runs": [msgspec.to_builtins(run) for run in runs]})
 
 
 async def _show_knowledge_audience(request: Request) -> Response:
-    audience = await asyncio.to_thread(_knowledge_sharing_of(request).read_audience)
+    audience = await asyncio.to_thread(team_state_of(request).knowledge_sharing.read_audience)
     return json_reply(msgspec.to_builtins(audience))
 
 
 async def _set_knowledge_audience(request: Request) -> Response:
     """Let exactly these people read all of one's knowledge base; nobody else, where none is named."""
-    await asyncio.to_thread(_knowledge_sharing_of(request).set_audience, await read_audience(request))
+    await asyncio.to_thread(team_state_of(request).knowledge_sharing.set_audience, await read_audience(request))
     return await _show_knowledge_audience(request)
 
 
 async def _list_shared_knowledge(request: Request) -> Response:
     """Whose knowledge bases one may read, and the names of those whose are searched with one's own, since one accepted them."""
-    offers = await asyncio.to_thread(_knowledge_sharing_of(request).list_offers)
+    offers = await asyncio.to_thread(team_state_of(request).knowledge_sharing.list_offers)
     people = sorted(offer.name for offer in offers if offer.state == "accepted")
     return json_reply({"people": people, "offers": [msgspec.to_builtins(offer) for offer in offers]})
 
@@ -86,6 +77,6 @@ async def _list_shared_knowledge(request: Request) -> Response:
 async def _answer_offer(request: Request) -> Response:
     """Accept the knowledge base of somebody, so that it enters one's answers, or mute it."""
     answer = await read_body(request, OfferAnswer)
-    sharing, owner = _knowledge_sharing_of(request), request.path_params["owner"]
+    sharing, owner = team_state_of(request).knowledge_sharing, request.path_params["owner"]
     await asyncio.to_thread(lambda: sharing.answer_offer(owner, is_accepted=answer.accepted))
     return await _list_shared_knowledge(request)

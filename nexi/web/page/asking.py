@@ -66,9 +66,9 @@ async def _show_form(request: Request) -> Response:
             "focus": list(FOCUS),
             "limits": {name: getattr(config, name) for name in LIMITS},
             "most_file": MAX_FILE_BYTES,
-            "share": config.share or nexi.sharing is not None,
-            "team": nexi.sharing is not None,
-            "keeps_offline": nexi.sharing is None and not config.token,
+            "share": config.share or nexi.state is not None,
+            "team": nexi.state is not None,
+            "keeps_offline": nexi.state is None and not config.token,
             "suggestions": config.suggestions,
         }
     )

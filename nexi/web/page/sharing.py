@@ -41,8 +41,8 @@ def routes() -> list[Route]:
 async def _share_run(request: Request) -> Response:
     """The path of the link to a finished run; asked again, it is the same one."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
-    if nexi.sharing:  # a team has no strangers: its own page shows the run to whoever signs in
-        await asyncio.to_thread(nexi.sharing.set_audience, run_id, TEAM)
+    if nexi.state:  # a team has no strangers: its own page shows the run to whoever signs in
+        await asyncio.to_thread(nexi.state.sharing.set_audience, run_id, TEAM)
         return json_reply({"path": f"/runs/{run_id}"})
     if not nexi.config.share:
         raise build_refusal(403, "not_allowed", "this server shares no runs", fix="its owner may: nexi config set share true")
@@ -61,10 +61,10 @@ async def _share_run(request: Request) -> Response:
 
 async def describe_sharing(nexi: Nexi, run_id: str) -> dict[str, bool]:
     """On a team server: whether others may read this run, and whether it is somebody else's."""
-    if nexi.sharing is None:
+    if nexi.state is None:
         return {}
     try:
-        audience = await asyncio.to_thread(nexi.sharing.read_audience, run_id)
+        audience = await asyncio.to_thread(nexi.state.sharing.read_audience, run_id)
     except StoreError:
         return {"shared": False, "of_another": True}
     return {"shared": audience != NOBODY, "of_another": False}
@@ -72,8 +72,8 @@ async def describe_sharing(nexi: Nexi, run_id: str) -> dict[str, bool]:
 
 async def _unshare_run(request: Request) -> Response:
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
-    if nexi.sharing:
-        await asyncio.to_thread(nexi.sharing.set_audience, run_id, NOBODY)
+    if nexi.state:
+        await asyncio.to_thread(nexi.state.sharing.set_audience, run_id, NOBODY)
         return Response(status_code=204)
     if not await asyncio.to_thread(nexi.runs().has_run, run_id):
         raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
