@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from nexi.ports import PageStore, RunStore
     from nexi.web.page.view import AnsweredRun
 
-__all__ = ["export_log", "export_run", "export_verification", "markdown_document"]
-
 
 async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str, numbers: Collection[int] = ()) -> bytes:
     """A finished run in one of EXPORT_FORMATS; `numbers` are the sources that references are wanted of. Raises NexiError."""

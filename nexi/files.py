@@ -13,9 +13,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nexi.errors import StoreError
+
+T = TypeVar("T")
 
 PRIVATE_FILE = 0o600
 PRIVATE_DIRECTORY = 0o700
@@ -145,6 +147,26 @@ def read_json_object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def read_json_as(path: Path, kind: type[T]) -> T | None:
+    """The JSON value that a file holds; None where there is none of this kind."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def keep_json(path: Path, value: object, *, makes_folder: bool = True) -> None:
+    """Keep a JSON value where that is possible; what cannot be kept is made again."""
+    import msgspec
+
+    with suppress(OSError):
+        if makes_folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, msgspec.json.encode(value))
 
 
 def write_json_object(path: Path, value: Mapping[str, Any], failure: str) -> None:

@@ -159,13 +159,13 @@ def format_time_ago(ts: str, now: datetime | None = None) -> str:
     return f"{seconds}s ago"
 
 
-def name_day(ts: str, now: datetime | None = None) -> str:
+def name_day(ts: str) -> str:
     """The day of a time, where this process runs: Today, Yesterday, or its date."""
     try:
         then = datetime.fromisoformat(ts).astimezone()
     except (ValueError, TypeError, OverflowError):
         return "Unknown day"
-    days = ((now or datetime.now(UTC)).astimezone().date() - then.date()).days
+    days = (datetime.now(UTC).astimezone().date() - then.date()).days
     if days <= 0:  # a clock that ran ahead is no other day
         return "Today"
     return "Yesterday" if days == 1 else f"{then:%A}, {then.day} {then:%B %Y}"

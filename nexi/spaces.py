@@ -15,8 +15,6 @@ from nexi.config import EFFORT_LEVELS
 from nexi.errors import NexiError
 from nexi.types import Space
 
-__all__ = ["MAX_SPACES", "check_space", "decode_space", "encode_space", "no_such_space", "space_exists", "too_many_spaces"]
-
 MAX_SPACES = 200  # of one person
 MAX_INSTRUCTIONS_CHARS = 20_000
 MAX_SERVICES = 50

@@ -22,8 +22,6 @@ from nexi.events import Event
 from nexi.ports import LLM
 from nexi.types import Page, Query, SearchOutcome
 
-__all__ = ["SyncNexi", "export", "fetch", "find", "research", "search"]
-
 OnEvent = Callable[[Event], object]
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from nexi.tools.specs import FINAL_ANSWER
 from nexi.tools.toolbox import Toolbox
 from nexi.types import Reply, StopReason, ToolCall, ToolResult
 
-TOOL_GRACE_S = 1.0
+TOOL_GRACE_S = 1.0  # beyond the deadline, at which tools end by themselves
 OUT_OF_TIME_MESSAGE = "stopped: the time target was reached"
 
 
@@ -138,9 +138,9 @@ class ModelTurn:
             self.repeated_calls += 1
             # a repeated call gets a fixed message, logged like a call that ran
             result = error_result(REPEATED_CALL_MESSAGE)
-            await self._context.emit(ToolStarted(call.id, call.name, call.arguments[:4000]))
-            await self._context.emit(ToolFinished(call.id, call.name, result.ok, result.text, 0.0))
-            context.llm.replay.recorded_tool_result(call.id)
+            await context.emit(ToolStarted(call.id, call.name, call.arguments[:4000]))
+            await context.emit(ToolFinished(call.id, call.name, result.ok, result.text, 0.0))
+            context.llm.replay.recorded_tool_result(call.id)  # which holds the same message, and is passed over
             return result
         try:
             result = await self._toolbox.run(call)

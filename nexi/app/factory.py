@@ -677,6 +677,6 @@ def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
     return adds(question, text, quotation, titles)
 
 
-def factory_for(config: Config, clock: Clock | None = None) -> PortFactory:
+def factory_for(config: Config) -> PortFactory:
     """The ports of a config with nothing given."""
-    return PortFactory(config, SharedClients(config, clock or SystemClock(), {}, None, None))
+    return PortFactory(config, SharedClients(config, SystemClock(), {}, None, None))

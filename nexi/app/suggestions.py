@@ -7,9 +7,7 @@ they are made without a model, or where it has nothing usable to say. A local qu
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -21,7 +19,7 @@ from nexi.app.request import budget_for
 from nexi.app.resume import request_to_resume
 from nexi.errors import LLMError
 from nexi.events import Fact, PageFetched, RunFinished, RunStarted
-from nexi.files import replace_file
+from nexi.files import keep_json, read_json_as
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.structured import ranking
@@ -62,12 +60,12 @@ async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> t
         return ()  # the scope keeps the model out
     if llm:  # a model is asked once; it may have nothing usable to say
         place = nexi.config.runs_dir / run_id / "suggestions.json"
-        questions = await asyncio.to_thread(_read_kept, place)
+        questions = await asyncio.to_thread(read_json_as, place, tuple[str, ...])
         if questions is None:
             questions = await _ask_model(nexi, llm, started.query, finished.answer)
-            await asyncio.to_thread(_write_kept, place, questions)
+            await asyncio.to_thread(keep_json, place, questions, makes_folder=False)  # of a run that is gone
         if questions:
-            return questions
+            return questions[:MAX_QUESTIONS]
     # what the pages say beside the answer, those that it cites first
     pairs = [(source.digest, source.title) for source in finished.sources]
     pairs += [(fact.digest, fact.title) for fact in facts if isinstance(fact, PageFetched)]
@@ -91,18 +89,3 @@ async def _ask_model(nexi: Nexi, llm: LLM, question: str, answer: str) -> tuple[
         return ()  # a convenience: an answer without it is whole
     except ValueError:
         return ()
-
-
-def _read_kept(place: Path) -> tuple[str, ...] | None:
-    try:
-        lines = json.loads(place.read_bytes())
-    except (OSError, ValueError):
-        return None
-    return tuple(line for line in lines if isinstance(line, str))[:MAX_QUESTIONS] if isinstance(lines, list) else None
-
-
-def _write_kept(place: Path, questions: tuple[str, ...]) -> None:
-    try:
-        replace_file(place, json.dumps(questions).encode())
-    except OSError:
-        return  # asked again next time

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from itertools import count, islice
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from nexi.app.documents import files_in, read_document
@@ -22,7 +21,7 @@ from nexi.app.intake import Step, place_of
 from nexi.app.pages import read_page
 from nexi.app.request import RunLimits, budget_for
 from nexi.errors import FetchError, LLMError, PageLimitError, QuestionError
-from nexi.files import replace_file
+from nexi.files import keep_json, read_json_as
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.tables.cells import Cell, Column, Row, ValueTable, parse_columns, place_quote
@@ -138,15 +137,15 @@ class TableWork:
         prompt = render("table_row", folder=self._ports.config.prompts_dir)
         key = "\0".join((llm.name, prompt, page.digest, *(column.text for column in self._columns)))
         place = self._ports.config.page_cache_dir.parent / "tables" / hashlib.sha256(key.encode()).hexdigest()
-        if (stored_cells := await asyncio.to_thread(_read_kept, place, len(plain))) is not None:
-            return stored_cells
+        if (cells := await asyncio.to_thread(read_json_as, place, list[Cell])) and len(cells) == len(plain):
+            return cells
         try:
             replies = await ask_row(llm, prompt, page, self._columns, self._gate.meter.deadline)
         except (LLMError, ValueError) as error:
             self._gaps[f"some rows were filled in without the model: {error}"] = None
             return plain
         cells = [fallback if cell is None else cell for cell, fallback in zip(replies, plain, strict=True)]
-        await asyncio.to_thread(_write_kept, place, cells)
+        await asyncio.to_thread(keep_json, place, cells)
         return cells
 
 
@@ -169,19 +168,3 @@ def find_cells(page: Page, columns: Sequence[Column]) -> list[Cell]:
         else:
             cells.append(Cell())
     return cells
-
-
-def _read_kept(place: Path, count: int) -> list[Cell] | None:
-    try:
-        cells = msgspec.json.decode(place.read_bytes(), type=list[Cell])
-    except (OSError, msgspec.MsgspecError):
-        return None
-    return cells if len(cells) == count else None
-
-
-def _write_kept(place: Path, cells: Sequence[Cell]) -> None:
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(place, msgspec.json.encode(cells))
-    except OSError:
-        return  # asked again next time

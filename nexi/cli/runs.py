@@ -126,7 +126,7 @@ def resume_command(run_id: str, **options: Any) -> None:
             screen = research_screen(flags.output, fold(() if log.has_ended else facts))
         else:
             screen = answer_screen(flags.output)
-        changes = replace(run_request(flags, ""), door="")
+        changes = replace(run_request(flags, ""), door="")  # no server: who resumes by hand has settled its plan
         result = run_with_nexi(lambda nexi: follow_run(nexi.resume(run_id, changes=changes), screen, interrupts), config)
         if result.id != run_id:
             print_note(f"Run {run_id} had ended. Run {result.id} continues it.")

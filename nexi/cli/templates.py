@@ -58,9 +58,9 @@ def list_templates(place: Path | None = None) -> list[_Template]:
     return [_Template(path.stem, path, _read_text(path)) for path in paths if path.is_file()]
 
 
-def read_template(name: str, place: Path | None = None) -> _Template:
+def read_template(name: str) -> _Template:
     """Read a template. Raises ConfigError, with a suggestion for a typo."""
-    place = place or _templates_folder()
+    place = _templates_folder()
     path = place / f"{name}.md"
     if name and Path(name).name == name and is_existing_file(path):
         return _Template(name, path, _read_text(path))

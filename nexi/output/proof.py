@@ -107,12 +107,12 @@ def figures_line(review: Review | None, sources: int = 0, conflicts: int = 0) ->
     return f"{line}. {clean_line(review.gap).rstrip('.')}." if review.gap else f"{line}."
 
 
-def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0, plain: bool | None = None) -> None:
+def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0) -> None:
     """Print the verification line to stdout, as part of the answer."""
     line = figures_line(review, sources, conflicts)
     if not line or review is None:
         return None
-    if not takes_colors(sys.stdout, plain):
+    if not takes_colors(sys.stdout):
         return write(f"\n{line}\n")
     from rich.text import Text
 
@@ -126,14 +126,14 @@ def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0, p
     return screen.print(Text(wrap_text(f"{sign} {line}", columns_of(sys.stdout)), style=style), soft_wrap=True)
 
 
-def print_answered(answered: Answered, plain: bool | None = None) -> None:
+def print_answered(answered: Answered) -> None:
     """Print whether the question is answered, unless it is: as part of the answer on a terminal, else as a warning."""
     line = describe_answered(answered)
     if not line:
         return None
     if not is_tty():
         return write(f"{line}\n", sys.stderr)
-    if not takes_colors(sys.stdout, plain):
+    if not takes_colors(sys.stdout):
         return write(f"\n{line}\n")
     from rich.text import Text
 

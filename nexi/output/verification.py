@@ -127,7 +127,7 @@ def _check_markdown(result: Verification, target: str, *, strict: bool, verbose:
     claims = [c for c in result.proof.checked if verbose or c.verdict not in GOOD]
     parts = [f"# Verification of {clean_line(target)}", *_check_lines(result, strict=strict)]
     if claims:
-        before, lines = {change.index: change.before.value for change in result.changes}, []
+        before, lines = {change.index: change.before for change in result.changes}, []
         for claim in claims:
             was = f" (was {VERDICT_WORDS[before[claim.index]]})" if claim.index in before else ""
             sign, verdict = SIGNS[claim.verdict], VERDICT_WORDS[claim.verdict]

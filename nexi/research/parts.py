@@ -11,9 +11,6 @@ from collections.abc import Sequence
 
 from nexi.text.stopwords import STOP, word_set
 
-__all__ = ["find_antecedent", "find_subject", "has_pronoun", "name_subject", "split_enumeration"]
-
-
 MAX_CONJUNCT_WORDS = 4
 MAX_CONJUNCTS = 4
 _AUXILIARIES = word_set("do does did is are was were has have had can could will would should may might must")

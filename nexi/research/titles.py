@@ -14,8 +14,6 @@ from nexi.text.names import find_names
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stopwords import STOP
 
-__all__ = ["make_heading", "make_title"]
-
 MAX_TITLE_CHARS = 110
 MAX_NAMES = 3
 _COMMAND = re.compile(

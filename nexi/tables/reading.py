@@ -18,8 +18,6 @@ from nexi.text.excerpts import excerpt_text
 from nexi.text.plain import strip_markdown
 from nexi.types import Message, Page
 
-__all__ = ["ask_row"]
-
 DOCUMENT_BYTES = 24_000  # of one document that are shown
 TOKENS_PER_CELL = 160
 MAX_QUOTE_CHARS = 1_000

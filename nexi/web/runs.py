@@ -142,8 +142,7 @@ async def list_runs(request: Request) -> Response:
 
 
 async def show_status(request: Request) -> Response:
-    host: RunHost = request.app.state.host
-    return told_reply(await _find_status(host, _run_id(request)))
+    return told_reply(await _find_status(request.app.state.host, _run_id(request)))
 
 
 async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:

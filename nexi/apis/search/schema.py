@@ -199,8 +199,8 @@ def read_body(value: object, kind: type[T]) -> T:
         raise request_error(str(error)) from error
 
 
-def request_error(why: str, code: str = "bad_request") -> QuestionError:
-    return QuestionError("the request cannot be used", cause=why, fix="see /openapi.json for its fields", code=code)
+def request_error(why: str) -> QuestionError:
+    return QuestionError("the request cannot be used", cause=why, fix="see /openapi.json for its fields", code="bad_request")
 
 
 def clean_query(text: str) -> str:

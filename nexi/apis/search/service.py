@@ -8,7 +8,7 @@ what there is by then is returned: a search that fails is an empty pack with the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -28,16 +28,8 @@ MAX_PARALLEL_READS = 4
 LAST_WORDS_S = 0.25  # for a chain to say which of its backends were late
 
 
-class Search(Protocol):
-    """The one searcher over a chain of backends."""
-
-    async def __call__(self, query: Query, chain: Sequence[SearchBackend], limits: Limits) -> SearchOutcome: ...
-
-
-class Read(Protocol):
-    """One page along the fetch chain, with the guard and the cache. Raises FetchError."""
-
-    async def __call__(self, url: str, limits: FetchLimits) -> Page: ...
+Search = Callable[[Query, Sequence[SearchBackend], Limits], Awaitable[SearchOutcome]]  # over a chain of backends
+Read = Callable[[str, FetchLimits], Awaitable[Page]]  # along the fetch chain, with guard and cache; raises FetchError
 
 
 class _Cache(Protocol):
