@@ -27,38 +27,52 @@ from nexi.cli.options import (
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+# The subcommands, each with its line in the help. The lines are repeated here so that help imports no subcommand; a test
+# compares them.
 COMMANDS: Mapping[str, str] = {
-    "admin": "nexi.team:admin_command",
-    "agentic": "nexi.cli.agentic:agentic_command",
-    "bench": "nexi.cli.bench:bench_command",
-    "completion": "nexi.cli.completion:completion_command",
-    "config": "nexi.cli.settings:config_command",
-    "demo": "nexi.cli.demo:demo_command",
-    "evidence": "nexi.cli.evidence:evidence_command",
-    "export": "nexi.cli.runs:export_command",
-    "fetch": "nexi.cli.fetch:fetch_command",
-    "find": "nexi.cli.find:find_command",
-    "history": "nexi.cli.history:history_command",
-    "index": "nexi.cli.knowledge:index_command",
-    "open": "nexi.cli.open:open_command",
-    "doctor": "nexi.cli.doctor:doctor_command",
-    "mcp": "nexi.cli.mcp:mcp_command",
-    "models": "nexi.cli.models:models_command",
-    "proof": "nexi.cli.proof:proof_command",
-    "replay": "nexi.cli.runs:replay_command",
-    "research": "nexi.cli.research:research_command",
-    "resume": "nexi.cli.runs:resume_command",
-    "runs": "nexi.cli.runs:runs_command",
-    "searxng": "nexi.cli.searxng:searxng_command",
-    "serve": "nexi.cli.serve:serve_command",
-    "sources": "nexi.cli.knowledge:sources_command",
-    "spaces": "nexi.cli.spaces:spaces_command",
-    "stop": "nexi.cli.runs:stop_command",
-    "table": "nexi.cli.table:table_command",
-    "templates": "nexi.cli.templates:templates_command",
-    "token": "nexi.cli.token:token_command",
-    "verify": "nexi.cli.verify:verify_command",
-    "work": "nexi.team:work_command",
+    "admin": "Manage the people, tokens, quotas and runs of a team server.",
+    "agentic": "Find passages in the knowledge base, and on the web what is missing.",
+    "bench": "Ask the questions in FILE and score the answers.",
+    "completion": "Print the completion script for a shell.",
+    "config": "Show, change and set up the configuration.",
+    "demo": "Ask nexi's own handbook: no API key, no network.",
+    "doctor": "Check the setup and suggest fixes.",
+    "evidence": "Show the passages behind source N of the last answer, or behind all its sources.",
+    "export": "Export the answer of a run, or with --bundle the whole run.",
+    "fetch": "Fetch a page and print it as Markdown.",
+    "find": "Search and print the hits, without an answer.",
+    "history": "List, search, show and delete past answers.",
+    "index": "Index files, folders, URLs or a sitemap.",
+    "mcp": "Run the MCP server on stdin and stdout, or over HTTP.",
+    "models": "List the available models.",
+    "open": "Open source N of the last answer in the browser.",
+    "proof": "Install, inspect and remove a local model that checks sentences against their sources.",
+    "replay": "Replay a finished run from its log, offline, and compare the answers.",
+    "research": "Research a question in rounds and write a report.",
+    "resume": "Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.",
+    "runs": "List runs, newest first.",
+    "searxng": "Start, stop and inspect a local SearXNG container.",
+    "serve": "Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.",
+    "sources": "List indexed sources, newest first.",
+    "spaces": "List spaces: questions and files that belong together.",
+    "stop": "Tell a running run to answer now with what it has read.",
+    "table": "Extract values from documents into a table, each with its quote.",
+    "templates": "List the saved templates.",
+    "token": "Print the token that a server on this machine knows its owner by.",
+    "verify": "Check a text sentence by sentence, or audit the citations of a report.",
+    "work": "Run the questions of a team server, with any number of other workers.",
+}
+# A subcommand is in the module of its name in nexi.cli, except these.
+MODULES: Mapping[str, str] = {
+    "admin": "nexi.team",
+    "config": "nexi.cli.settings",
+    "export": "nexi.cli.runs",
+    "index": "nexi.cli.knowledge",
+    "replay": "nexi.cli.runs",
+    "resume": "nexi.cli.runs",
+    "sources": "nexi.cli.knowledge",
+    "stop": "nexi.cli.runs",
+    "work": "nexi.team",
 }
 # Names that programs written for earlier versions import from here, and the modules that define them.
 SEED_NAMES: Mapping[str, str] = {
@@ -85,11 +99,10 @@ class _QuestionGroup(click.Group):
         return sorted({*super().list_commands(ctx), *COMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = COMMANDS.get(cmd_name)
-        if place is None:
+        if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module, _, name = place.partition(":")
-        command: click.Command = getattr(import_module(module), name)
+        module = import_module(MODULES.get(cmd_name, f"nexi.cli.{cmd_name}"))
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

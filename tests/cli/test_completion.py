@@ -13,7 +13,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from nexi.cli import COMMANDS, guide, main, manual
+from nexi.cli import COMMANDS, MODULES, guide, main, manual
 from nexi.history import add_history_entry, create_entry
 from tests.cli.command import Command
 
@@ -92,8 +92,10 @@ def test_help_fits_80_columns_and_has_every_option_and_subcommand_under_a_headin
 def test_every_line_of_a_subcommand_is_its_own_first_sentence() -> None:
     context = click.Context(main)
     own = {name: main.get_command(context, name) for name in COMMANDS}
-    assert set(guide.SUMMARIES) == set(COMMANDS)
-    assert [name for name, command in own.items() if not command or not command.help] == []
+    first = {name: " ".join(((command and command.help) or "").split("\n\n")[0].split()) for name, command in own.items()}
+    shorter = {"demo", "index", "table", "verify"}  # their first sentence is too long for the list
+    assert {name for name in COMMANDS if first[name] != COMMANDS[name]} == shorter
+    assert all(first.values())
 
 
 def test_every_grouped_option_exists() -> None:
@@ -168,5 +170,5 @@ def test_help_imports_no_subcommand(tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "NEXI_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", PROBE, "--help"], env=env, capture_output=True, text=True, check=True)
     loaded = json.loads(done.stderr.splitlines()[-1])
-    modules = {place.partition(":")[0] for place in COMMANDS.values()}
+    modules = {MODULES.get(name, f"nexi.cli.{name}") for name in COMMANDS}
     assert modules & set(loaded) == set()
