@@ -8,10 +8,10 @@ folded from its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -102,10 +102,8 @@ class _CoordinatorFactory(ResearcherFactory, Protocol):
         ...
 
 
-class PlanApproval(Protocol):
-    """Asks the user to approve the agenda before money is spent; returns the agenda to research, or None to stop."""
-
-    async def __call__(self, agenda: Agenda) -> Agenda | None: ...
+# asks the user to approve the agenda before money is spent; gives the agenda to research, or None to stop
+PlanApproval: TypeAlias = Callable[[Agenda], Awaitable[Agenda | None]]
 
 
 @dataclass

@@ -146,7 +146,6 @@ def _on_agenda(state: ResearchState, fact: AgendaSet) -> ResearchState:
         status="researching",
         complexity=fact.complexity,
         agenda=fact.tasks,
-        planned_by=fact.by,
         round=1,
         pending_tasks=fact.tasks,
     )

@@ -71,7 +71,6 @@ class ResearchState(Struct, frozen=True):
     complexity: int = 0
     proposed: tuple[str, ...] = ()
     agenda: tuple[str, ...] = ()
-    planned_by: str = ""
     round: int = 0
     pending_tasks: tuple[str, ...] = ()
     researchers: tuple[Researcher, ...] = ()
