@@ -67,7 +67,7 @@ class Team:
 
     def __init__(self, config: Config, database: Database, *, make_nexi: MakeNexi | None = None) -> None:
         self.config, self.database = config, database
-        self.picker = RunPicker(database)
+        self.people, self.picker = People(database), RunPicker(database)
         self.clock = SystemClock()
         self._local_embedders: dict[str, Embedder | None] = {}  # loaded once for everybody
         self._make_nexi = make_nexi or (lambda personal, state: Nexi(personal, state=state))
@@ -88,7 +88,7 @@ class Team:
         """Delete a person with everything of hers: in the database, in Qdrant, and in her folder on this machine. It blocks."""
         if self.config.qdrant_url:  # first: while it fails, she is still there to be deleted
             asyncio.run(remove_remote_knowledge(self.config.for_person(person)))
-        People(self.database).remove(person)
+        self.people.remove(person)
         shutil.rmtree(self.config.for_person(person).personal_dir, ignore_errors=True)
 
     def build_nexi(self, owner: str) -> Nexi:
@@ -101,7 +101,7 @@ class Team:
 
     async def embed_knowledge(self, *, afresh: bool = False) -> AsyncIterator[int]:
         """Give every chunk of everybody its vector, in batches, and say how many got one. Raises StoreError, LLMError."""
-        people = [] if self.config.qdrant_url and afresh else [row[0] for row in People(self.database).list_all()]
+        people = [] if self.config.qdrant_url and afresh else [row[0] for row in self.people.list_all()]
         for owner in (TEAM, *people):  # in Qdrant, the vectors of everybody change together
             async with self.use_nexi(owner) as nexi:
                 async for count in nexi.knowledge().embed_the_rest(nexi.gate(), afresh=afresh):

@@ -322,11 +322,9 @@ def _add_knowledge(targets: tuple[str, ...], tags: tuple[str, ...]) -> None:
             indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=tags)
             for target in targets:
                 await indexing.take(target)
-        People(team.database).record(None, "add_knowledge", " ".join(targets))
+        team.people.record(None, "add_knowledge", " ".join(targets))
         counts = (*indexing.taken.outcomes.items(), *indexing.taken.reasons.items())
         return [(f"{count:,}", outcome) for outcome, count in counts]
-
-    from nexi.team.assembly import People
 
     _print_rows(_run_with_team(add_targets))
 
@@ -341,10 +339,8 @@ def _remove_knowledge(urls: tuple[str, ...]) -> None:
             count = await (await nexi.knowledge().open_store()).remove(urls)
         if not count:
             raise NexiError("the team has no such source", fix="nexi admin knowledge lists them", code="not_found")
-        People(team.database).record(None, "remove_knowledge", " ".join(urls))
+        team.people.record(None, "remove_knowledge", " ".join(urls))
         return [(f"{count:,}", "removed")]
-
-    from nexi.team.assembly import People
 
     _print_rows(_run_with_team(remove_urls))
 
