@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
 from nexi.agent.search_failures import describe_failed_web
-from nexi.answers.answered import NOTHING_ANSWERS
+from nexi.answers.answered import NOTHING_ANSWERS, NOTHING_FOUND
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.papers import group_works, mark_standing, read_standing
 from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
@@ -31,7 +31,8 @@ from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark,
 from nexi.notices import Notice, join_causes
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
-from nexi.text.references import find_open_reference, name_subject
+from nexi.text.open_references import find_open_reference
+from nexi.text.references import name_subject
 from nexi.text.scope import MAX_HEAD_CHARS, asks_for_now, name_day, plausible_day, read_scope
 from nexi.tools.toolbox import LOCAL_BACKEND
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
@@ -225,7 +226,7 @@ class AnswerChecker:
             sources = await asyncio.to_thread(with_links, sources, review.proof.claims, pages)
         rating = await self._rate_answer(review)
         # the text is what the reader sees; a report may say it further down
-        if rating and (text.startswith(NOTHING_ANSWERS) or (self._drops_repeats and NOTHING_ANSWERS in text)):
+        if rating and (text.startswith((NOTHING_ANSWERS, NOTHING_FOUND)) or (self._drops_repeats and NOTHING_ANSWERS in text)):
             rating = "no"
         if rating and self._find_open_reference():  # a page about the thing that is meant may answer
             rating = "depends"
@@ -234,7 +235,7 @@ class AnswerChecker:
     def _list_earlier_turns(self) -> list[Message]:
         """What was asked and answered in the conversation before this question."""
         turns = [m for m in self.context.session.messages if m.role in ("user", "assistant")]
-        return turns[: max((i for i, m in enumerate(turns) if self.context.question in m.content), default=0)]
+        return turns[: max((i for i, m in enumerate(turns) if self.context.question in m.content), default=len(turns))]
 
     def _join_earlier_questions(self) -> str:
         questions = [m.content for m in self._list_earlier_turns() if m.role == "user"]
@@ -242,14 +243,15 @@ class AnswerChecker:
 
     def _find_open_reference(self) -> str:
         """The kind of thing that the question speaks of and that nothing in the conversation has named."""
-        return find_open_reference(self.context.question, " ".join(m.content for m in self._list_earlier_turns()))
+        return find_open_reference(self.context.question, self._list_earlier_turns())
 
     def _list_notes(self, text: str) -> list[str]:
         """What the question leaves open, with what the cited pages are about; and their newest day, if it asks about now."""
         notes, sources = [], self._list_cited(text)
         if kind := self._find_open_reference() if self.context.rate_pages else "":
-            subjects = {name_subject(source.title): source.number for source in sources if source.title}
-            readings = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items()]
+            texts = {s.number: page.text for s in sources if (page := self.context.session.find_page(s.url))}
+            subjects = {name_subject(source.title, texts.get(source.number, "")): source.number for source in sources}
+            readings = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items() if subject]
             about = f"; this answer is about {' and '.join(readings[:MAX_NAMED])}" if readings else ""
             notes.append(f"The question does not say which {kind} is meant{about}.")
         days = [day for source in sources if (day := plausible_day(source.imprint))]

@@ -62,7 +62,7 @@ from nexi.runs.recording import Pace
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.tools.specs import WEB_GET, parse_arguments
-from nexi.types import Page, PictureFile, Query, Scope, SearchOutcome, ToolCall, ToolResult
+from nexi.types import Message, Page, PictureFile, Query, Scope, SearchOutcome, ToolCall, ToolResult
 from nexi.urls import is_web_url
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ class Nexi:
         """Raw hits along the search chain; an empty outcome says who failed and why. Raises QuestionError or ConfigError."""
         return await self.ports.searcher(QuietEmit()).search(_clean_query(query))
 
-    async def find_open_question(self, request: RunRequest, earlier: str = "") -> OpenQuestion:
+    async def find_open_question(self, request: RunRequest, earlier: Sequence[Message] = ()) -> OpenQuestion:
         """What a question leaves open, for a door that can ask a person back. Raises QuestionError or ConfigError."""
         return await find_open_question(self, request, earlier)
 

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from nexi.app.request import RunRequest
 from nexi.text.names import find_names
-from nexi.text.references import find_namesakes, find_open_reference
-from nexi.types import Hit
+from nexi.text.open_references import find_open_reference
+from nexi.text.references import find_namesakes
+from nexi.types import Hit, Message
 
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
@@ -39,8 +40,8 @@ class OpenQuestion(Struct, frozen=True):
         return bool(self.readings or self.kind)
 
 
-async def find_open_question(nexi: Nexi, request: RunRequest, earlier: str = "") -> OpenQuestion:
-    """What a question leaves open after the texts of the conversation before it. Raises QuestionError or ConfigError.
+async def find_open_question(nexi: Nexi, request: RunRequest, earlier: Sequence[Message] = ()) -> OpenQuestion:
+    """What a question leaves open after the questions and answers before it. Raises QuestionError or ConfigError.
 
     A search that finds nothing or fails leaves nothing open: the run says what failed.
     """

@@ -217,7 +217,7 @@ class _Conversation:
         """Research within the conversation, after asking back once where the question may mean several things."""
         if not question:
             raise NexiError("missing question", fix="/deep QUESTION")
-        earlier = " ".join(m.content for m in self._session.messages if m.role in ("user", "assistant"))
+        earlier = [m for m in self._session.messages if m.role in ("user", "assistant")]
         open_question = await self._nexi.find_open_question(self._build_request(question, "research"), earlier)
         if not open_question:
             return await self._research_narrowed(question)

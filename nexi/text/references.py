@@ -1,6 +1,7 @@
-"""What a question leaves open: several things of one name, or a thing that was never named. Pure; English for the latter.
+"""What a question leaves open: which of several things of one name is meant. Pure.
 
-Above are the built-in model and the check, which answer for each reading; below is `names`.
+Above are the built-in model and the check, which answer for each reading; below is `names`. A thing that was never named is in
+`open_references`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from itertools import permutations
 
 from nexi.text.names import find_names
 
-__all__ = ["find_namesakes", "find_open_reference", "find_other_things", "find_qualified", "name_subject"]
+__all__ = ["find_namesakes", "find_other_things", "find_qualified", "name_subject"]
 
 MIN_KIND_CHARS = 4  # fewer are a preposition or an article
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
@@ -38,49 +39,6 @@ _BORN = re.compile(r"\([^()]*(?:\bborn\b|\d{4})[^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+")
 # What tells one of a series from the others: "Mahmud II", "Satellite 3", "2018 World Cup".
 _ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2}|(?:19|20)\d\d)$|^(?:1[89]|20)\d\d\s+")
-# Kinds of things that have names of their own, so that "the library" without one may be any.
-_KINDS = re.findall(
-    r"\w+",
-    """
-    actor actress agency airline airport album animal artist author award band bank battle book bridge building car
-    championship character church city clinic club college company conference contract council country county court
-    department director disease district drug earthquake election event festival film firm game hospital hotel hurricane
-    island king lake language law library magazine market medicine minister model mountain movie museum neighborhood
-    novel ocean office organization park party plan planet player policy president prince product program programme
-    project queen region religion restaurant river school season sdk series show singer song species stadium state
-    station storm store street team test theory tournament town treaty trial tribe university vaccine village virus
-    volcano war website writer
-""",
-)
-# Kinds of which "the" means any or all ("who invented the camera"), so that only "this camera" is one of them.
-_POINTED_AT = re.findall(
-    r"\w+",
-    """
-    app bird brand breed burger cake camera castle cheese device dish dog drink engine farm flower instrument laptop machine
-    monument opera painting phone plane plant poem printer recipe robot rocket sauce sculpture ship soup statue sword temple
-    tool tower toy train tree tunnel vehicle weapon wine
-""",
-)
-_KIND = "|".join(sorted((*_KINDS, *_POINTED_AT), key=len, reverse=True))
-# "The car industry" is no car.
-_COMPOUND = (
-    r"(?:industr(?:y|ies)|sector|markets?|systems?|business(?:es)?|economy|governments?|trade|culture|production|scene|world)"
-)
-# "The longest river" and "the first president" are told from others by their rank; "the origin of species" is no species.
-_RANKED = r"(?:\w{2,}est|first|second|third|last|next|only|main|most|least|best|worst|current|world['’]s|of|in|for|on|and)"
-_ACRONYM = re.compile(r"\b(?:AI|API|CD|DVD|GPS|PC|SDK|TV|USB)\b")  # a word like any other, and no name
-_OPEN = re.compile(
-    rf"\b(?P<lead>this|these|those|the)\s+(?:(?!{_RANKED}\b)(?-i:[a-z][a-z-]+)\s+){{0,2}}?"
-    rf"(?P<kind>{_KIND})(?:['’]s|s['’]?)?\b"
-    rf"(?!\s+{_COMPOUND}\b)(?=(?P<rest>[^?.!]*))",
-    re.IGNORECASE,
-)
-_NAMED_BY = re.compile(
-    r"\s*(?:of|in|for|by|from|at|on|called|named|that|which|who|where|to|with)\s+(?:the\s+)?[\"“A-Z\d]|\s+[\"“A-Z\d]|\s+of\s"
-)
-_CALLED = re.compile(r"\s*,?\s*(?:called|named)\s|\s*,?\s+[\"“A-Z]")  # "this song, Yesterday"
-_OF_PEOPLE = re.compile(r"\w+(?:ish|ese|ian|an|ic|i)")  # an adjective: "Jewish" names no thing
-_NAME_BEFORE = re.compile(r"[A-Z][\w'’-]*\s+$")
 
 
 def find_namesakes(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
@@ -217,24 +175,3 @@ def _fold(text: str) -> str:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w{3,}", text.lower()))
-
-
-def find_open_reference(question: str, earlier: str = "") -> str:
-    """The kind of thing that a question speaks of as known, but that neither it nor the conversation has named; "" for none.
-
-    "This library" points at one, whatever else is named. "The library" of a question with the name of anything belongs to that,
-    and in one without a capital letter no name can be seen ("the largest city in germany").
-    """
-    question = _ACRONYM.sub(lambda match: match[0].lower(), question)
-    names = [name for name in find_names(question) if not _OF_PEOPLE.fullmatch(name)]
-    before = earlier.lower()
-    for match in _OPEN.finditer(question):
-        kind = match["kind"].lower()
-        if match["lead"].lower() == "the":
-            is_named = bool(names) or kind in _POINTED_AT or question.islower() or _NAMED_BY.match(match["rest"])
-        else:
-            is_named = _CALLED.match(match["rest"])
-        is_named = is_named or _NAME_BEFORE.search(question[: match.start("kind")])
-        if not is_named and not re.search(rf"\b{kind.removesuffix('y')}(?:y|ies|s|es)?\b", before):
-            return kind
-    return ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from nexi.answers.answered import NOTHING_FOUND
 from nexi.answers.citations import SentenceStream
 from nexi.checking.sentences import needs_citation, read_answer
 from nexi.llm.extractive.composition import NOT_ANSWERED
-from nexi.llm.extractive.model import NOTHING_FOUND, NOTHING_READ
+from nexi.llm.extractive.model import NOTHING_READ
 
 ANSWER = """# Heading [1]
 

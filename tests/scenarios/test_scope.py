@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evals.own_documents import ask_documents
-from nexi.answers.answered import list_readings
+from nexi.answers.answered import NOTHING_FOUND, list_readings
 from nexi.types import Answer
 
 RESULTS = {2024: ("14.2", "1,180"), 2025: ("27.5", "1,960"), 2026: ("46.9", "3,120")}
@@ -220,6 +220,24 @@ def test_a_thing_that_was_never_named_is_asked_back() -> None:
     answer = ask(files, "How many books does this library lend?")
     assert answer.answered == "depends"
     assert "The question does not say which library is meant; this answer is about Ewell library [1]." in answer.text
+
+
+def test_what_a_cited_page_is_about_is_read_from_its_text_where_it_has_no_title() -> None:
+    files = {
+        "a.md": "Ewell library (Surrey) is old. The library lends 12 books.\n",
+        "b.md": "Ash library (Kent) is new. The library lends 9 books.\n",
+    }
+    about = "this answer is about Ash library (Kent) [1] and Ewell library (Surrey) [2]."
+    assert about in ask(files, "How many books does this library lend?").text
+    untitled = ask(
+        {"a.md": "there is a library in Ewell, and the library lends 12 books.\n"}, "How many books does this library lend?"
+    )
+    assert untitled.text.endswith("The question does not say which library is meant.")
+
+
+def test_a_short_question_to_which_nothing_on_the_pages_is_near_is_not_answered() -> None:
+    answer = ask({"a.md": "# Note\n\nThis folder was opened on a Tuesday.\n"}, "Any example?")
+    assert (answer.text, answer.answered) == (NOTHING_FOUND, "no")
 
 
 def test_of_many_versions_the_newest_is_read_and_quoted() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.answers.answered import NOTHING_FOUND
 from nexi.errors import LLMError
 from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import rank_hits
@@ -33,7 +34,6 @@ __all__ = ["Extractive"]
 
 
 MORE_PAGES = 2
-NOTHING_FOUND = "Nothing on the pages that could be read answers this question."
 NOTHING_READ = "No page could be read, so this question has no answer from the web."
 SEARCHING = ("web_search", "search")  # what the tools that search and those that read may be called
 READING = ("web_get", "scrape")
