@@ -59,7 +59,7 @@ WEBS, CHOICE_WEBS = ("dev", "docs", "multi"), ("dev", "docs")
 MAX_LOST = {"likely": 0.04, "likely few": 0.1, "likely unit": 0.1}
 LOST = (0.03, 0.05, 0.08, 0.12, 0.2)
 MIN_RIGHT = 0.9  # of the answers that are rated yes, over their own pages
-NOT_LEARNED = ("near to conversation", "altered")  # here: chosen by evals/turns.py and evals/ramdocs.py
+NOT_LEARNED = ("near to conversation", "near to question", "altered")  # here: chosen by evals/turns.py and evals/ramdocs.py
 HEADINGS = {
     "choice": """# Choosing the sentence with the reading model
 

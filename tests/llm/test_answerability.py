@@ -72,3 +72,21 @@ def test_a_date_or_a_number_is_not_near_to_a_conversation_because_its_subject_is
     earlier = "a conversation about the Moon"
     assert rate_pages("when did Armstrong first breathe without a suit?", [MOON], nearer_together, earlier) == "no"
     assert rate_pages("when did he first breathe without a suit?", [MOON], nearer_together, earlier) == "likely"
+
+
+def test_a_fact_is_answered_in_a_conversation_where_a_sentence_that_holds_it_is_near_to_the_question_itself() -> None:
+    question, earlier = "when did Armstrong first breathe without a suit?", "a conversation about the Moon"
+    dated = PageView("https://moon.example/", 1, "The Moon", "The landing was on 20 July 1969, and a suit was worn.")
+    undated = PageView("https://moon.example/", 1, "The Moon", "The landing was a success, and a suit was worn.")
+    assert rate_pages(question, [dated], lambda asked, texts: [0.89] * len(texts), earlier) == "likely"
+    assert rate_pages(question, [dated], lambda asked, texts: [0.86] * len(texts), earlier) == "no"
+    assert rate_pages(question, [undated], lambda asked, texts: [0.89] * len(texts), earlier) == "no"
+
+
+def test_a_thing_that_the_conversation_is_about_need_not_be_explained_in_so_many_words() -> None:
+    page = PageView("https://orsa.example/", 1, "Accounts", "On the accounts page you view your enterprise and its members.")
+    assert rate_pages("What is an enterprise?", [page], lambda asked, texts: [0.89] * len(texts)) == "no"
+    assert (
+        rate_pages("What is an enterprise?", [page], lambda asked, texts: [0.89] * len(texts), "Can I move accounts?")
+        == "likely"
+    )

@@ -46,21 +46,36 @@ _SAYS_WHAT = re.compile(
 
 
 def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str], compare: Compare | None = None) -> Answered:
-    """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages.
+    """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages."""
+    rating, question = _rate_alone(ranking, best, lines), ranking.question
+    if rating == "no" and compare and question.context and not question.language:
+        return "likely" if _answers_follow_up(ranking, lines, compare) else "no"
+    return rating
 
-    A question in a conversation leaves out what was said before. Where its own words are too few to tell, an answer is likely
-    that is near to the conversation as a whole. A question for a date, a number, a person or a place must refer back to it: the
-    page of its subject has many of them, so that one that names its subject is rated by its own words.
+
+def _answers_follow_up(ranking: SentenceRanking, lines: Sequence[str], compare: Compare) -> bool:
+    """Whether lines answer a question in a conversation, which leaves out what was said before: by the whole conversation.
+
+    The page of a subject has many dates, numbers, people and places. Where one is asked for by a question that does not refer
+    back, the line that holds it must be nearer to the question itself.
+    """
+    question, weights = ranking.question, load_weights(RATING)
+    nearness = compare(f"{question.context} {question.text}", lines) or (0.0,)
+    if question.wants in FACTS and not _REFERS_BACK.search(question.text):
+        own_nearness = compare(question.text, lines) or ()
+        held = [near for near, line in zip(own_nearness, lines, strict=False) if holds_wanted(ranking, PassageSentence(line))]
+        if max(held, default=0.0) < weights["near to question"]:
+            return False
+    return max(nearness) >= weights["near to conversation"]
+
+
+def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
+    """The rating of an answer by the question's own words.
 
     A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at most
     likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
     """
     rating = _rate_reading(ranking, best, lines)
-    question = ranking.question
-    is_follow_up = question.context and (question.wants not in FACTS or _REFERS_BACK.search(question.text))
-    if rating == "no" and compare and is_follow_up and not question.language:
-        nearness = compare(f"{question.context} {question.text}", lines)
-        return "likely" if nearness and max(nearness) >= load_weights(RATING)["near to conversation"] else "no"
     thing = ranking.question.thing
     if rating == "no" or not thing or best.scored.last or _explains(thing, ranking.subjects[best.scored.page], lines):
         return rating
