@@ -48,6 +48,7 @@ from nexi.types import Message
         ("What are the attacks on teachers causing?", ""),
         ("Which safety rules hold in the holiday season?", ""),
         ("What does this book say?", ""),
+        ("What facilities does this library provide? (Ewell library)", ""),
     ],
 )
 def test_a_thing_that_was_never_named_is_open(question: str, kind: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.references import find_namesakes, find_other_things, find_qualified, name_subject
+from nexi.text.references import find_namesakes, find_other_things, find_qualified, find_things_of_kind, name_subject
 
 PAGES = [
     ("Michael Jordan (footballer)", "Michael Jordan was born in 1986."),
@@ -74,6 +74,24 @@ def test_a_bracket_after_a_name_says_that_there_are_others_of_it() -> None:
     pages = [("Belgian Open (tennis)", "The Belgian Open was a tennis event."), ("Golf news", "The Belgian Open is back.")]
     assert find_qualified("When was the Belgian Open held?", pages) == {0: "Belgian Open (tennis)"}
     assert find_qualified("When was the Belgian Open of tennis held?", pages) == {}
+
+
+@pytest.mark.parametrize(
+    ("question", "subjects"),
+    [
+        ("How many books does this library lend?", {0: "Ewell library", 1: "Orsa"}),
+        ("How many books does the Ewell library lend?", {}),
+        ("Who won this battle?", {}),
+    ],
+)
+def test_pages_are_about_things_of_a_kind_by_their_name_or_their_first_words(question: str, subjects: dict[int, str]) -> None:
+    pages = [
+        ("Ewell library", "It lends 12 books."),
+        ("Orsa", "The Orsa is a public library."),
+        ("Library", "A library lends books."),
+        ("Battle of Velm", "The Battle of Velm was fought in 1110."),
+    ]
+    assert find_things_of_kind(question, pages) == subjects
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from nexi.agent.context import RunContext
 from nexi.agent.search_failures import describe_failed_web
-from nexi.answers.answered import NOTHING_ANSWERS, NOTHING_FOUND
+from nexi.answers.answered import NOTHING_ANSWERS, NOTHING_FOUND, list_readings
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.papers import group_works, mark_standing, read_standing
 from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
@@ -219,6 +219,7 @@ class AnswerChecker:
 
     async def _conclude(self, text: str, stop: StopReason, conflicts: tuple[Conflict, ...], review: Review | None) -> Answer:
         """Add an answer to the conversation; it gets links into its sources and a rating."""
+        is_open = bool(self._find_open_reference())  # before the answer itself is of the conversation
         self.context.session.messages.append(Message("assistant", text))
         sources = self._list_cited(text)
         if review and self.verifier:
@@ -228,12 +229,12 @@ class AnswerChecker:
         # the text is what the reader sees; a report may say it further down
         if rating and (text.startswith((NOTHING_ANSWERS, NOTHING_FOUND)) or (self._drops_repeats and NOTHING_ANSWERS in text)):
             rating = "no"
-        if rating and self._find_open_reference():  # a page about the thing that is meant may answer
+        if rating and is_open:  # a page about the thing that is meant may answer
             rating = "depends"
         return Answer(text, sources, stop, tuple(self.context.warnings), conflicts, review, rating)
 
     def _list_earlier_turns(self) -> list[Message]:
-        """What was asked and answered in the conversation before this question."""
+        """What was asked and answered in the conversation before this question; research adds its question only at the end."""
         turns = [m for m in self.context.session.messages if m.role in ("user", "assistant")]
         return turns[: max((i for i, m in enumerate(turns) if self.context.question in m.content), default=len(turns))]
 
@@ -248,7 +249,7 @@ class AnswerChecker:
     def _list_notes(self, text: str) -> list[str]:
         """What the question leaves open, with what the cited pages are about; and their newest day, if it asks about now."""
         notes, sources = [], self._list_cited(text)
-        if kind := self._find_open_reference() if self.context.rate_pages else "":
+        if not list_readings(text, "depends") and (kind := self._find_open_reference() if self.context.rate_pages else ""):
             texts = {s.number: page.text for s in sources if (page := self.context.session.find_page(s.url))}
             subjects = {name_subject(source.title, texts.get(source.number, "")): source.number for source in sources}
             readings = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items() if subject]

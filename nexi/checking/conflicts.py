@@ -28,7 +28,14 @@ from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Date, Value, list_dates
 from nexi.text.plain import fold_text
-from nexi.text.references import MAX_LEAD_CHARS, find_namesakes, find_other_things, may_be_same, name_subject
+from nexi.text.references import (
+    MAX_LEAD_CHARS,
+    find_namesakes,
+    find_other_things,
+    find_things_of_kind,
+    may_be_same,
+    name_subject,
+)
 from nexi.text.scope import DocumentScope, asks_for_state, is_newer
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
@@ -96,7 +103,8 @@ def find_conflicts(
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
     leads = {n: (titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers}
-    namesakes = merge_copies(find_namesakes(question, list(leads.values())), [pages[n].text for n in numbers])
+    things_apart = find_namesakes(question, list(leads.values())) or find_things_of_kind(question, list(leads.values()))
+    namesakes = merge_copies(things_apart, [pages[n].text for n in numbers])
     things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
     prints = {n: shingles(pages[n].text) for n in numbers}
     copies = {n: frozenset(m for m in numbers if m != n and are_altered(prints[n], prints[m])) for n in numbers}

@@ -134,7 +134,7 @@ def find_open_reference(question: str, earlier: Sequence[Message] = ()) -> str:
 
     It is "one" where the question may mean any of the things that the conversation has named.
     """
-    if asks_about_whole(question):
+    if asks_about_whole(question) or question.rstrip().endswith(")"):  # a reading that was chosen stands in brackets
         return ""
     before = " ".join(message.content for message in earlier).lower()
     questions = [message.content for message in earlier if message.role == "user"]

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from nexi.text.names import find_names
+from nexi.text.open_references import find_open_reference
 
-__all__ = ["find_namesakes", "find_other_things", "find_qualified", "name_subject"]
+__all__ = ["find_namesakes", "find_other_things", "find_qualified", "find_things_of_kind", "name_subject"]
 
 MIN_KIND_CHARS = 4  # fewer are a preposition or an article
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
 MAX_MIDDLE = 2  # names between the first and the last one
+MAX_KIND_WORDS = 8  # in which a text says of what kind its subject is
 MAX_BEFORE = 3  # words of a longer name before the one that was asked for
 _SITE = re.compile(r"\s+[-–—|·»]\s+")
 _FILE = re.compile(r"^[^\s/]+\.[a-z\d]{1,5}$|^$", re.IGNORECASE)
@@ -85,6 +87,25 @@ def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> froze
         if mine and theirs and is_name and is_kind and len(own & other) >= max(len(mine), len(theirs)):
             others.add(n)
     return frozenset(others)
+
+
+def find_things_of_kind(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
+    """The pages about things of the kind that a question does not name, each with what it is about; none for a single thing.
+
+    Of "this library" these are "Ewell Library" and a page that begins with "The Orsa is a library".
+    """
+    words = set(find_open_reference(question).split())
+    if not words:
+        return {}
+    about: dict[int, str] = {}
+    for number, (title, text) in enumerate(pages):
+        subject = name_subject(title, text)
+        what = _IS.split(text[: 2 * MAX_LEAD_CHARS].replace("\n", " "), maxsplit=1)
+        said = re.findall(r"[^\W_]+", what[1].casefold())[:MAX_KIND_WORDS] if len(what) > 1 and subject in what[0] else []
+        name = re.findall(r"[^\W_]+", subject.casefold())
+        if subject[:1].isupper() or subject[:1].isdigit():
+            about |= {number: subject} if words < set(name) or words <= set(said) else {}
+    return about if len(set(about.values())) > 1 else {}
 
 
 def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[int, str], frozenset[int]]:

@@ -213,6 +213,14 @@ def test_history_shows_a_report_without_its_title_twice(online: Command) -> None
     assert ANSWER in shown
 
 
+def test_in_a_pipe_a_thing_that_was_never_named_is_not_asked_for(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with miniweb.serve(miniweb.Corpus(namesakes.PAGES)) as base:
+        monkeypatch.setenv("SEARXNG_URL", base)
+        monkeypatch.setenv("NEXI_ALLOW_PRIVATE", urlsplit(base).netloc)
+        done = nexi("research", "--json", "What is the legacy of the footballer and of this club?")
+    assert (json.loads(done.out)["answered"], "Which club" in done.err) == ("depends", False)
+
+
 @pytest.mark.parametrize("form", ["--plain", "--json"])
 def test_in_a_pipe_nothing_is_asked_back_and_the_report_has_a_section_for_each_reading(
     nexi: Command, monkeypatch: pytest.MonkeyPatch, form: str

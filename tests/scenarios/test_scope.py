@@ -222,13 +222,24 @@ def test_a_thing_that_was_never_named_is_asked_back() -> None:
     assert "The question does not say which library is meant; this answer is about Ewell library [1]." in answer.text
 
 
-def test_what_a_cited_page_is_about_is_read_from_its_text_where_it_has_no_title() -> None:
+def test_things_of_the_kind_that_was_not_named_are_answered_one_by_one() -> None:
     files = {
-        "a.md": "Ewell library (Surrey) is old. The library lends 12 books.\n",
-        "b.md": "Ash library (Kent) is new. The library lends 9 books.\n",
+        "a.md": "# Ewell library\n\nThe library lends 12 books at a time.\n",
+        "b.md": "# Ash library\n\nThe library lends 9 books at a time.\n",
     }
-    about = "this answer is about Ash library (Kent) [1] and Ewell library (Surrey) [2]."
-    assert about in ask(files, "How many books does this library lend?").text
+    answer = ask(files, "How many books does this library lend?")
+    assert answer.text.splitlines() == [
+        "- Ewell library: The library lends 12 books at a time. [1]",
+        "- Ash library: The library lends 9 books at a time. [2]",
+    ]
+    assert (answer.answered, answer.conflicts) == ("depends", ())
+
+
+def test_what_a_cited_page_is_about_is_read_from_its_text_where_it_has_no_title() -> None:
+    answer = ask(
+        {"a.md": "Ewell library (Surrey) is old. The library lends 12 books.\n"}, "How many books does this library lend?"
+    )
+    assert answer.text.endswith("this answer is about Ewell library (Surrey) [1].")
     untitled = ask(
         {"a.md": "there is a library in Ewell, and the library lends 12 books.\n"}, "How many books does this library lend?"
     )

@@ -19,7 +19,7 @@ from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_w
 from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated, scope_of
 from nexi.llm.extractive.answerability import rate_answer
-from nexi.text.references import find_namesakes, find_qualified, name_subject
+from nexi.text.references import find_namesakes, find_qualified, find_things_of_kind, name_subject
 from nexi.text.scope import asks_for_now, asks_for_past, asks_for_state, find_periods
 
 __all__ = ["Reading", "find_readings"]
@@ -50,9 +50,11 @@ def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> l
 
 
 def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Reading]:
-    """The things of one name that pages are about, each with the sentence that says what was asked of it."""
-    leads = [(page.title, page.text) for page in ranking.pages]
-    about = find_namesakes(ranking.question.text, leads) or find_qualified(ranking.question.text, leads)
+    """The things of one name or of an open kind that pages are about, each with the sentence that says what was asked of it."""
+    question, leads = ranking.question, [(page.title, page.text) for page in ranking.pages]
+    about = find_namesakes(question.text, leads) or find_qualified(question.text, leads)
+    if not about and not question.context:  # a conversation may have named one
+        about = find_things_of_kind(question.text, leads)
     about = merge_copies(about, [page.text for page in ranking.pages])
     readings: list[Reading] = []
     for label in dict.fromkeys(about.values()):
