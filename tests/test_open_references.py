@@ -48,6 +48,8 @@ from nexi.types import Message
         ("What are the attacks on teachers causing?", ""),
         ("Which safety rules hold in the holiday season?", ""),
         ("What does this book say?", ""),
+        ("Why is the ocean salty?", ""),
+        ("What is the bank's interest rate?", "bank"),
         ("What facilities does this library provide? (Ewell library)", ""),
     ],
 )
@@ -124,6 +126,9 @@ def test_it_is_not_several_things() -> None:
         ("What time is it?", ""),
         ("How long does it take to fly to Mars?", ""),
         ("When does it rain in Ewell?", ""),
+        ("How far is it to Ewell?", ""),
+        ("How do they make cheese?", ""),
+        ("Where are they?", "one"),
         ("What is it about?", ""),
         ("What happened in this century?", ""),
         ("What comes of this happening?", ""),

@@ -19,26 +19,27 @@ __all__ = ["find_open_reference"]
 # Kinds of things that have names of their own, so that "the library" without one may be any.
 _KINDS = word_set(
     "accident actor actress agency agreement airline airport album amendment animal anime arena artist athlete attack "
-    "author award band bank battle book bridge building campus car cathedral ceo championship character church city clinic "
-    "club college company composer conference contract council country county course court crash department director "
-    "disaster disease district documentary drug dynasty earthquake election emperor episode event exam exhibition explosion "
-    "facility festival film firm flood footballer franchise gallery game governor hospital hotel hurricane incident "
-    "invasion island king lake language law lawsuit library magazine manga market massacre match mayor medication medicine "
-    "merger minister model mosque mountain movie museum musical neighborhood newspaper novel ocean office organization "
-    "palace pandemic park party peninsula plan planet player podcast poet policy president prince product program programme "
-    "project protagonist protest province queen rapper rebellion region religion restaurant revolution river scholarship "
-    "school sdk senator sequel series show singer sitcom song species stadium state station statute store storm street team "
-    "test theater theatre theory tournament town treaty trial tribe university vaccine venue village virus volcano war "
-    "website writer zoo"
+    "author award band battle book bridge building campus car cathedral ceo championship character church city clinic club "
+    "college company composer conference contract council country county course court crash department director disaster "
+    "disease district documentary drug dynasty earthquake election emperor episode event exam exhibition explosion facility "
+    "festival film firm flood footballer franchise gallery game governor hotel hurricane incident invasion island king lake "
+    "language lawsuit library magazine manga massacre match mayor medication medicine merger minister model mosque mountain "
+    "movie museum musical neighborhood newspaper novel office organization palace park party peninsula plan player podcast "
+    "poet policy president prince product program programme project protagonist protest province queen rapper rebellion "
+    "region religion restaurant revolution river scholarship school sdk senator sequel series show singer sitcom song "
+    "species stadium state station statute storm street team test theory tournament town treaty trial tribe university "
+    "vaccine venue village virus volcano war website writer"
 )
-# Kinds of which "the" means any or all ("who invented the camera"), so that only "this camera" is one of them.
+# Kinds of which "the" means any or all ("who invented the camera", "go to the store"), so that only "this camera", "the
+# camera's lens" and a camera that was released is one of them.
 _POINTED_AT = word_set(
-    "app bird boat brand breed burger cake camera canal casino castle cave cheese coin computer creature cuisine currency "
-    "dance dessert device dinosaur dish dog dress drink engine estate farm fish flag flower forest fort fruit garden "
-    "holiday insect instrument lab laptop lighthouse machine mall meal mineral monument motorcycle nation opera orchestra "
-    "painting pet phone plane plant poem port printer recipe resort road robot rocket ruler sandwich satellite sauce "
-    "scientist sculpture ship shop shrine snake soup spacecraft spice spider statue suburb symphony telescope temple tool "
-    "tower toy trail train tree trophy tunnel vehicle weapon whale wine"
+    "app bank bird boat brand breed burger cake camera canal casino castle cave cheese coin computer creature cuisine "
+    "currency dance dessert device dinosaur dish dog dress drink engine estate farm fish flag flower forest fort fruit "
+    "garden holiday hospital insect instrument lab laptop law lighthouse machine mall market meal mineral monument "
+    "motorcycle nation ocean opera orchestra painting pet phone plane planet plant poem port printer recipe resort road "
+    "robot rocket ruler sandwich satellite sauce scientist sculpture ship shop shrine snake soup spacecraft spice spider "
+    "statue store suburb symphony telescope temple theater theatre tool tower toy trail train tree trophy tunnel vehicle "
+    "weapon whale wine zoo"
 )
 _SYNONYMS = tuple(
     map(
@@ -54,7 +55,7 @@ _SYNONYMS = tuple(
 _KIND = "|".join(sorted((*_KINDS, *_POINTED_AT), key=len, reverse=True))
 # "The car industry" is no car.
 _COMPOUND = (
-    r"(?:exchanges?|industr(?:y|ies)|sector|markets?|systems?|business(?:es)?|economy|governments?|trade|culture|production|"
+    r"(?:exchanges?|industr(?:y|ies)|sector|markets?|systems?|business(?:es)?|economy|governments?|limits?|trade|culture|production|"
     r"scene|world)"
 )
 # "The longest river" and "the first president" are told from others by their rank; "the origin of species" is no species.
@@ -98,8 +99,8 @@ _ONE_OF_ALL = re.compile(
 # A pronoun of a first question stands for nothing; "it" stands for one of two things that the last question compared.
 _PRONOUN = re.compile(
     r"(?:what|how(?: (?:big|deep|far|fast|heavy|high|large|long|many \w+|much|old|tall))?|when|where|who|what year)"
-    r" (?:is|are|was|were|do|does|did|has|have|can|will) (?P<pronoun>it|he|she|they)\b"
-    r"(?! \w+ to\b| (?:get|like|matter|rain|snow)\b)(?: [\w'’]+){0,3}\W*|who \w+ (?P<object>it|him|her|them)\W*",
+    r" (?:(?:is|was|does|did|has|can|will) (?P<pronoun>it|he|she)|(?:are|were) they)\b"
+    r"(?! (?:\w+ )?to\b| (?:get|like|matter|rain|snow)\b)(?: [\w'’]+){0,3}\W*|who \w+ (?P<object>it|him|her|them)\W*",
     re.IGNORECASE,
 )
 _COMPARISON = re.compile(
@@ -165,8 +166,8 @@ def _find_unnamed(question: str, before: str) -> str:
             is_named = _CALLED.match(rest)
         else:
             names = find_names(question[: match.end()] + rest)
-            is_generic = ending.startswith("s") or (kind.lower() in _POINTED_AT and not _ONE_FACT.search(question))
-            is_named = is_generic or words != words.lower() or question.islower() or _NAMED_BY.match(rest)
+            is_any = kind.lower() in _POINTED_AT and ending not in ("'s", "’s") and not _ONE_FACT.search(question)
+            is_named = is_any or ending.startswith("s") or words != words.lower() or question.islower() or _NAMED_BY.match(rest)
             is_named = is_named or any(not _OF_PEOPLE.fullmatch(name) for name in names)
         if not is_named and not _NAME_BEFORE.search(question[: match.start("kind")]):
             return kind.lower()
