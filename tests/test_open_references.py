@@ -57,6 +57,10 @@ def test_a_thing_that_was_never_named_is_open(question: str, kind: str) -> None:
     assert find_open_reference(question) == kind
 
 
+def test_a_question_that_brings_a_long_text_is_not_searched_for_what_it_leaves_open() -> None:
+    assert find_open_reference("What does the library in Ewell say about the company? " * 20_000) == ""
+
+
 def converse(*texts: str) -> list[Message]:
     """A conversation of questions and answers in turn."""
     return [Message("assistant" if number % 2 else "user", text) for number, text in enumerate(texts)]

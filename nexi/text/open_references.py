@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from nexi.text.names import find_names
 from nexi.text.stopwords import STOP, word_set
@@ -16,6 +17,9 @@ from nexi.types import Message
 
 __all__ = ["find_open_reference"]
 
+MAX_QUESTION_CHARS = 1_000  # a longer one brings a text of its own, which names things
+MAX_EARLIER_CHARS = 50_000  # of a conversation, its end
+MAX_EARLIER_QUESTIONS = 20
 # Kinds of things that have names of their own, so that "the library" without one may be any.
 _KINDS = word_set(
     "accident actor actress agency agreement airline airport album amendment animal anime arena artist athlete attack "
@@ -135,10 +139,11 @@ def find_open_reference(question: str, earlier: Sequence[Message] = ()) -> str:
 
     It is "one" where the question may mean any of the things that the conversation has named.
     """
-    if asks_about_whole(question) or question.rstrip().endswith(")"):  # a reading that was chosen stands in brackets
+    is_chosen = question.rstrip().endswith(")")  # a reading that was chosen stands in brackets
+    if len(question) > MAX_QUESTION_CHARS or is_chosen or asks_about_whole(question):
         return ""
-    before = " ".join(message.content for message in earlier).lower()
-    questions = [message.content for message in earlier if message.role == "user"]
+    before = " ".join(message.content for message in earlier)[-MAX_EARLIER_CHARS:].lower()
+    questions = [message.content[:MAX_QUESTION_CHARS] for message in earlier if message.role == "user"][-MAX_EARLIER_QUESTIONS:]
     return (
         _find_unnamed(question, before)
         or _find_recurring(question, before)
@@ -163,12 +168,14 @@ def _find_unnamed(question: str, before: str) -> str:
         if ending.startswith(("'", "’")):  # the name in "the department's Explorer program" is not that of the department
             rest = _OWNED.sub("", rest)
         if lead.lower() != "the":
-            is_named = _CALLED.match(rest)
+            is_named = _CALLED.match(rest) is not None
         else:
             names = find_names(question[: match.end()] + rest)
             is_any = kind.lower() in _POINTED_AT and ending not in ("'s", "’s") and not _ONE_FACT.search(question)
-            is_named = is_any or ending.startswith("s") or words != words.lower() or question.islower() or _NAMED_BY.match(rest)
-            is_named = is_named or any(not _OF_PEOPLE.fullmatch(name) for name in names)
+            is_plain = ending.startswith("s") or words != words.lower() or question.islower()
+            is_named = (
+                is_any or is_plain or _NAMED_BY.match(rest) is not None or any(not _OF_PEOPLE.fullmatch(name) for name in names)
+            )
         if not is_named and not _NAME_BEFORE.search(question[: match.start("kind")]):
             return kind.lower()
     return ""
@@ -187,10 +194,8 @@ def _find_one_of_several(question: str, questions: Sequence[str]) -> str:
     """One of the plans that were asked about, where none was named since; or one of the things that were compared last."""
     if questions and _IT.search(question) and (_COMPARISON.search(questions[-1]) or _PLURAL_SUBJECT.search(questions[-1])):
         return "one"
-    for match in _ONE_THING.finditer(question):
-        kind, following = match["kind"].lower(), (match["next"] or "").lower()
-        if following and (following in _COMPLETED or following not in STOP):
-            continue
+    things = [(match["kind"].lower(), (match["next"] or "is").lower()) for match in _ONE_THING.finditer(question)]
+    for kind in dict.fromkeys(kind for kind, following in things if following in STOP - _COMPLETED):
         for earlier in reversed(questions):
             if re.search(rf"{_SEVERAL}{_pluralise(kind)}\b|\b(?:each|every) {re.escape(kind)}\b", earlier, re.IGNORECASE):
                 return kind
@@ -209,6 +214,7 @@ def _find_first(question: str) -> str:
     return ""
 
 
+@lru_cache(maxsize=64)
 def _is_mentioned(kind: str, before: str) -> bool:
     """Whether the conversation has a word for such a thing, though not as half of another word ("price-to-book")."""
     words = next((group for group in _SYNONYMS if kind in group), frozenset((kind,)))
