@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from nexi.routing.learned import rate_kinds
-from nexi.routing.route import MAX_SERVICES, Route, route_query
+from nexi.routing.route import MAX_SERVICES, Route, rate_kinds, route_query
 from nexi.routing.table import SERVICES
 from nexi.stores.embedders.e5 import E5Encoder
 from nexi.types import Query
