@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nexi.llm.extractive import report
+from nexi.llm.extractive._stretches import read_stretches
 from nexi.llm.extractive.report import NOT_ANSWERED, TOO_BROAD
 from nexi.research.titles import make_heading, make_title
 from nexi.types import PageView
@@ -315,7 +316,7 @@ def test_the_longer_a_report_may_be_the_more_is_read_for_it() -> None:
         report.write_report(question, {question: question}, [page], compare, words=words)
         return len(compared)
 
-    assert [count_compared(words) for words in (300, 1000, 3000)] == [25, 73, 201]
+    assert [count_compared(words) for words in (300, 1000, 3000)] == [61, 181, 201]
 
 
 def test_what_a_manual_says_of_a_setting_begins_with_the_name_of_the_setting() -> None:
@@ -352,3 +353,44 @@ def test_a_long_report_quotes_the_whole_section_in_which_it_finds_something() ->
         300: (False, False),
         3000: (True, False),
     }
+
+
+def write_near_report(question: str, parts: Sequence[str], *texts: str) -> str:
+    """A report over one page of each text, all of which is equally near to every part."""
+    pages = [PageView(f"https://zorb.example/{n}", n, "The Zorb manual", text) for n, text in enumerate(texts, 1)]
+    headings = {part: make_heading(part) for part in parts}
+    return report.write_report(question, headings, pages, lambda _, compared: [0.93] * len(compared))
+
+
+LATCHES = "What is a latch in Zorb, and how do you open one in Zorb?"
+LATCH_PARTS = ["What is a latch in Zorb?", "How do you open a latch in Zorb?"]
+LATCH_PAGE = (
+    "# Compatibility\n\nThe standard of Zorb asks for a latch that is closed at night. A latch of `zorb_2` is none.\n\n"
+    "Latches in Zorb are described in Section 14.2 of this long manual.\n\n"
+    "# Overview\n\nA latch is a bar of `oak` that keeps a door closed against the wind.\n\n"
+    "# Opening\n\nTo open a latch is a thing that every owner of a door should do once in a year.\n\nThis opens the latch of the door:\n\n```\nzorb --open door\n```"
+)
+
+
+def test_a_thing_is_explained_by_a_sentence_that_begins_with_it_and_not_by_one_with_the_name_of_the_manual() -> None:
+    assert "## What is a latch in Zorb?\n\nA latch is a bar of" in write_near_report(LATCHES, LATCH_PARTS, LATCH_PAGE)
+
+
+def test_how_something_is_done_is_told_with_its_code() -> None:
+    section = write_near_report(LATCHES, LATCH_PARTS, LATCH_PAGE).partition("## How do you open a latch in Zorb?\n\n")[2]
+    assert section.startswith("This opens the latch of the door: [1]\n\n```\nzorb --open door\n```")
+
+
+def test_a_sentence_that_only_says_where_something_is_told_is_not_quoted() -> None:
+    assert "Section 14.2" not in write_near_report(LATCHES, LATCH_PARTS, LATCH_PAGE)
+
+
+def test_what_a_command_does_stands_in_the_line_with_the_name_of_its_page() -> None:
+    page = "## NAME\n\nzorb-latch - Close a door against the wind\n\n## OPTIONS\n\nThe zorb latch waits for the wind here."
+    text = write_near_report("What does zorb latch do, and who made it?", ["What does zorb latch do?", "Who made it?"], page)
+    assert "## What does zorb latch do?\n\nzorb-latch - Close a door against the wind [1]" in text
+
+
+def test_a_paragraph_below_a_table_of_contents_does_not_stand_under_its_last_line() -> None:
+    page = "# Latches\n\n[Bolts and bars](https://zorb.example/#bolts)\n\nA latch keeps a door closed.\n\n# Bolts\n\nText."
+    assert [stretch.trail for stretch in read_stretches(page)] == ["Latches", "Bolts"]

@@ -87,11 +87,17 @@ def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) 
     return [describe.of_sentence(s) for s in candidates]
 
 
+def find_defined(text: str) -> str:
+    """What a text begins with, where it says what that is or does; "" where it does not."""
+    match = _DEFINES.match(text)
+    return match[1] if match else ""
+
+
 def defines(ranking: SentenceRanking, text: str, subject_stems: Collection[str]) -> bool:
     """Whether a text begins with what is asked about and says what it is."""
-    match = _DEFINES.match(text)
-    subject = ranking.words.stems(match[1]) if match else []
-    if not match or not subject or ("," in match[1] and subject[0] not in subject_stems):  # "Because of MVCC, it is"
+    name = find_defined(text)
+    subject = ranking.words.stems(name)
+    if not subject or ("," in name and subject[0] not in subject_stems):  # "Because of MVCC, it is"
         return False
     return 2 * len(set(subject).intersection(subject_stems)) >= len(set(subject))
 

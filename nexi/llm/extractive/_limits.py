@@ -10,7 +10,7 @@ MAX_QUERY_CHARS = 300
 MAX_SENTENCE_CHARS = 1_500
 MAX_COMPARED_CHARS = 400  # of one text that the reading model is given
 
-MAX_CANDIDATES = 60  # sentences or units, the best by their words
+MAX_CANDIDATES = 60  # sentences, units or stretches, the best by their words
 MAX_COMPARED = 12  # of those, by the reading model; of units, which are longer, half as many
 MAX_PAGES_READ = 4  # at a time
 MAX_ROUNDS = 3  # of searching and reading for one question; earlier questions that are remembered

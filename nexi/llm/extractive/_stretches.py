@@ -16,8 +16,10 @@ from nexi.llm.extractive.passages import is_label, split_sentences
 from nexi.text.blocks import Block, list_cells, parse_blocks, read_block
 from nexi.text.plain import strip_markdown
 
-__all__ = ["Stretch", "StretchLine", "count_words", "read_stretches", "render_lines"]
+__all__ = ["NAME_LINE", "Stretch", "StretchLine", "count_words", "read_stretches", "render_lines"]
 
+# How a page of a manual begins: "cut - remove sections from lines".
+NAME_LINE = re.compile(r"^(\S+(?: \S+){0,3}?) (?:-|–|—) \w")
 _NUMBER = re.compile(r"^(?:Chapter\s+)?\d+(?:\.\d+)*\.?\s+|[¶#]\s*$")
 _FURNITURE = re.compile(r"\s*\[(?:update|edit|citation needed|clarification needed|when\?|who\?|by whom\?)\]|\s*[¶]$", re.I)
 # What pages say of themselves: their rights, their licence, their maker and what they ask of a reader.
@@ -29,6 +31,7 @@ _OWN_MATTERS = re.compile(
     r"cookie (?:policy|settings))\b|\bis a non-?profit (?:corporation|organi[sz]ation)\. please\b",
     re.IGNORECASE,
 )
+_LINK = re.compile(r"\[[^\[\]]*\]\([^()\s]*\)")
 _STRUCK_OUT = re.compile(r"~~.*?~~", re.DOTALL)  # what a page takes back
 _DATELINE = re.compile(r"^[A-ZÀ-Þ][\w ,.'’À-ÿ-]{0,40}\((?:AP|Reuters|AFP|dpa|UPI)\)\s*[—–-]+\s*")
 
@@ -85,7 +88,9 @@ def _group_lines(markdown: str) -> Iterator[tuple[str, list[StretchLine], int]]:
         if block.kind in ("prose", "item", "caption") and _OWN_MATTERS.search(" ".join(strip_markdown(body).split())):
             continue
         lines = _read_lines(block, body)
-        if block.kind == "prose" and len(lines) == 1 and is_label(lines[0].text):
+        if block.kind == "prose" and _LINK.fullmatch(body.strip()):
+            continue  # of a table of contents
+        if block.kind == "prose" and len(lines) == 1 and is_label(lines[0].text) and not NAME_LINE.match(lines[0].text):
             yield above, group, start
             group, label = [], lines[0].text
             continue

@@ -22,10 +22,12 @@ from nexi.answers.answered import NOTHING_ANSWERS, SEVERAL_READINGS
 from nexi.llm.extractive._aspects import load_aspects
 from nexi.llm.extractive._choice import READING, Compare
 from nexi.llm.extractive._evidence import find_page_subject
+from nexi.llm.extractive._lexicon import SECTIONS
 from nexi.llm.extractive._limits import (
     ENOUGH,
     MAX_ALTERNATIVES,
     MAX_BLOCK_WORDS,
+    MAX_CANDIDATES,
     MAX_COMPARED,
     MAX_COMPARED_CHARS,
     MAX_HEAD_WORDS,
@@ -34,11 +36,12 @@ from nexi.llm.extractive._limits import (
     MIN_SENTENCE_WORDS,
     SAME,
 )
+from nexi.llm.extractive._part_questions import defines_thing, points_elsewhere, read_part
 from nexi.llm.extractive._quotation import IDENTIFIER
 from nexi.llm.extractive._related import has_same_root
-from nexi.llm.extractive._stretches import Stretch, StretchLine, count_words, read_stretches, render_lines
+from nexi.llm.extractive._stretches import NAME_LINE, Stretch, StretchLine, count_words, read_stretches, render_lines
 from nexi.llm.extractive._weights import load_weights, sum_points
-from nexi.llm.extractive.passages import ContentWords
+from nexi.llm.extractive.passages import ContentWords, is_about_code, read_sentences
 from nexi.llm.extractive.questions import RANKING, what_is_wanted
 from nexi.text.languages import detect_language
 from nexi.text.references import find_namesakes
@@ -152,14 +155,16 @@ class ReportWriter:
         self.topic = topic or question
         self.compare = None if detect_language(question) not in ("", "en") else compare  # it knows English only
         self.room = words // len(parts) if words else MAX_SECTION_WORDS
-        self.compared = MAX_COMPARED * max(1, self.room // MAX_SECTION_WORDS)
+        self.size = max(1, self.room // MAX_SECTION_WORDS)
         self.margin = "wide margin" if self.room > MAX_SECTION_WORDS else "margin"
         self.words = ContentWords()
+        self.asked = [read_part(part, self.words) for part in parts]
+        self.is_manual = 2 * sum(is_about_code(read_sentences(page.text)) for page in pages) > len(pages)
         self.subjects = [_NUMBER.sub("", find_page_subject(page.title)) for page in pages]
         self.titles = [frozenset(self.words.stems(subject)) for subject in self.subjects]
         self.by_page = [read_stretches(page.text, number) for number, page in enumerate(pages)]
         self.stretches = [s for own in self.by_page for s in own]
-        self.openings = [next((s.place for s in own if _states_something(s)), 0) for own in self.by_page]
+        self.openings = [_find_opening(own) for own in self.by_page]
         self.quoted: set[tuple[int, int]] = set()
         self.stems = {(s.page, s.place): frozenset(self.words.stems(s.text)) for s in self.stretches}
         self.above = {(s.page, s.place): frozenset(self.words.stems(s.trail)) for s in self.stretches}
@@ -167,6 +172,10 @@ class ReportWriter:
             frozenset().union(self.titles[n], *(self.stems[s.page, s.place] for s in own)) for n, own in enumerate(self.by_page)
         ]
         everything = frozenset().union(*self.vocabulary)
+        self._question_stems = frozenset(self.words.stems(question))
+        # A manual does not repeat of what it is one.
+        names = {word for name in _NAME.findall(question) for word in self.words.stems(name)} if self.is_manual else set()
+        self.manual_names = frozenset(w for w in names if 2 * sum(w in words for words in self.vocabulary) > len(pages))
         part_words = {word for part in parts for word in self.words.stems(part)}
         # The stems that are the same word in another form: `econom` of `economi`, `invent` of `inventor`.
         self.forms = {word: frozenset({word, *(w for w in everything if has_same_root(word, w))}) for word in part_words}
@@ -244,21 +253,25 @@ class ReportWriter:
         plain = {word: math.sqrt(weight) for word, weight in weights.items()}
         pages = self._find_pages(part, plain)
         usable = [s for s in self.stretches if s.page in pages and _states_something(s)]
+        by_rare_words = {(s.page, s.place): self._describe_stretch(part, weights, s) for s in usable}
+        by_all_words = {(s.page, s.place): by_rare_words[s.page, s.place] | self._share_places(plain, s) for s in usable}
         likely: dict[tuple[int, int], Stretch] = {}
-        count = 2 * self.compared if self._file == READ else self.compared  # words may miss what the reading model finds
-        for words in (weights, plain):
-            points = {(s.page, s.place): sum_points(self._share_places(words, s), load_weights(READ)) for s in usable}
+        # Words miss what the reading model finds.
+        count = self.size * (MAX_CANDIDATES if self._file == READ else MAX_COMPARED)
+        for described in (by_rare_words, by_all_words):
+            points = {place: sum_points(row, load_weights(READ)) for place, row in described.items()}
             best = sorted(usable, key=lambda s: -points[s.page, s.place])[:count]
             likely |= {(s.page, s.place): s for s in best}
         if self._file == READ:
             paragraphs = {(s.page, s.block) for s in likely.values()}
             likely |= {(s.page, s.place): s for s in usable if (s.page, s.block) in paragraphs}
         stretches = [likely[place] for place in sorted(likely)]
-        rows = [self._describe_stretch(part, weights, s) for s in stretches]
+        rows = [by_rare_words[s.page, s.place] for s in stretches]
         if self._file == READ and self.compare and stretches:
             texts = list(map(self._describe, stretches))
-            nearness = self.compare(self.parts[part], texts) or [0.0] * len(texts)
-            others = [self.topic, *(p for n, p in enumerate(self.parts) if n != part)] if len(self.parts) > 1 else []
+            queries = self._word_queries()
+            nearness = self.compare(queries[part], texts) or [0.0] * len(texts)
+            others = [self.topic, *(p for n, p in enumerate(queries) if n != part)] if len(self.parts) > 1 else []
             # Some questions are nearer to everything than others, so that each is compared with what is usual for it.
             standing = [_center(self.compare(other, texts) or nearness) for other in others]
             elsewhere = [max(values) for values in zip(*standing, strict=True)] or [0.0] * len(texts)
@@ -268,19 +281,38 @@ class ReportWriter:
             ]
         return list(zip(stretches, rows, strict=True))
 
+    def _word_queries(self) -> list[str]:
+        """The parts as the reading model is given them: in a manual without its name, where they differ by more."""
+        short = [asked.text for asked in self.asked]
+        return short if self.is_manual and len(set(short)) == len(short) else list(self.parts)
+
     def _describe_stretch(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> dict[str, float]:
         page = stretch.page
         is_named = self._is_named(page)
         asks_subject = is_named and all(word in _WEAK or self.forms[word] & self.titles[page] for word in weights)
+        asked, first = self.asked[part], stretch.lines[0].text
+        title = self.titles[page]
         return {
             **self._share_places(weights, stretch),
+            "defines": float(defines_thing(asked, first, title | self._question_stems, self.words)),
+            "headed": self._share_heading(weights, stretch),
+            "code": float(asked.wants_steps and any(line.kind == "code" for line in stretch.lines)),
+            "elsewhere told": sum(points_elsewhere(line.text) for line in stretch.lines) / len(stretch.lines),
             "own page": float(is_named),
             "listed": float(self._introduces(weights, stretch)),
-            "opening": float(asks_subject and stretch.place == self.openings[page]),
+            "opening": float(asks_subject and stretch.place in self.openings[page]),
             "refers back": float(_REFERS_BACK.match(stretch.text) is not None and len(stretch.lines) <= 2),
             "lacks asked": float(not self._has_asked(part, weights, stretch)),
             "bias": 1.0,
         }
+
+    def _share_heading(self, weights: Mapping[str, float], stretch: Stretch) -> float:
+        """How much of a part the heading over a stretch says, where it says little else."""
+        heading = frozenset(self.words.stems(stretch.trail.rpartition(": ")[2])) - self.titles[stretch.page]
+        matches = {word for word in weights if heading & self.forms[word]}
+        if 2 * len(matches) < len(heading):
+            return 0.0
+        return sum(weights[word] for word in matches) / (sum(weights.values()) or 1.0)
 
     def _weigh_words(self, part_words: Iterable[str]) -> dict[str, float]:
         """How much each word of a part says: words in few stretches say more."""
@@ -289,7 +321,8 @@ class ReportWriter:
         for stems in self.stems.values():
             counts.update(word for word in part_words if stems & self.forms[word])
         little = load_weights(RANKING)["little"]
-        return {w: math.log(1 + total / (1 + counts[w])) ** 2 * (little if w in _WEAK else 1.0) for w in part_words}
+        weak = _WEAK | self.manual_names
+        return {w: math.log(1 + total / (1 + counts[w])) ** 2 * (little if w in weak else 1.0) for w in part_words}
 
     def _find_pages(self, part: int, weights: Mapping[str, float]) -> frozenset[int]:
         """The pages that have the names of a part and most of its words; those with most names where none has all."""
@@ -341,8 +374,7 @@ class ReportWriter:
         return is_short and bool(self.forms[rarest].intersection(self.words.stems(stretch.lines[0].text)))
 
     def _is_named(self, page: int) -> bool:
-        question_stems = frozenset(self.words.stems(self.question))
-        return bool(self.titles[page]) and self.titles[page] <= question_stems
+        return bool(self.titles[page]) and self.titles[page] <= self._question_stems
 
     def _describe(self, stretch: Stretch) -> str:
         return f"{self.subjects[stretch.page]}. {stretch.trail}. {stretch.text}"[:MAX_COMPARED_CHARS]
@@ -374,8 +406,14 @@ class ReportWriter:
             elif _PRONOUN.match(lines[0].text):
                 lines[0] = StretchLine("sentence", _PRONOUN.sub(self.subjects[first.page], lines[0].text, count=1))
         name = first.trail.rpartition(": ")[2]
+        opens = first.block == next(s.block for s in self.by_page[first.page] if s.trail == first.trail)
+        is_heading = name.lower() in SECTIONS or self.titles[first.page] <= frozenset(self.words.stems(name))
         is_entry = (
-            IDENTIFIER.search(name) and len(name.split()) <= MAX_HEAD_WORDS and name.casefold() not in first.text.casefold()
+            IDENTIFIER.search(name)
+            and not is_heading
+            and opens
+            and len(name.split()) <= MAX_HEAD_WORDS
+            and name.casefold() not in first.text.casefold()
         )
         if is_entry and not is_named and lines[0].kind == "sentence":
             lines[0] = StretchLine("sentence", f"{name}: {lines[0].text}")
@@ -410,6 +448,12 @@ def _states_something(stretch: Stretch) -> bool:
     return (
         count_words(stretch.lines) >= MIN_SENTENCE_WORDS and stretch.lines[0].kind != "code" and not stretch.text.endswith(":")
     )
+
+
+def _find_opening(stretches: Sequence[Stretch]) -> list[int]:
+    """Where a page begins to state something; after a line with its name, the paragraph below it too."""
+    places = [s.place for s in stretches if _states_something(s)][:2]
+    return places if places and NAME_LINE.match(stretches[places[0]].text) else places[:1]
 
 
 def _find_best(quotations: Sequence[_Quotation]) -> dict[int, _Quotation]:

@@ -1,0 +1,70 @@
+"""What one part of a question asks for: a thing to be explained, steps, and in a manual nothing that goes without saying.
+
+Below `report`. Pure; general English, no subject and no site.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from nexi.llm.extractive._choice import find_defined
+from nexi.llm.extractive._stretches import NAME_LINE
+from nexi.llm.extractive.passages import ContentWords
+
+__all__ = ["PartQuestion", "defines_thing", "points_elsewhere", "read_part"]
+
+# Where something is, or what it is of: "triggers in SQLite", "indexes (PostgreSQL)". A manual does not repeat its own name.
+_OWN_NAME = r"(?:(?:an?|the) )?[A-Z][\w.+#’'-]*(?: [A-Z][\w.+#’'-]*)*"
+_CONTEXT = re.compile(
+    rf"\s*\({_OWN_NAME}(?: [a-z]+)?\)(?=[?.]*$)|\s+(?:in|on|for|under) {_OWN_NAME}(?= (?:and|or|is|are|was|were)\b|[?.,]|$)"
+)
+_ARTICLE = r"(?:(?:an?|the) )?"
+_THING = re.compile(
+    rf"^\W*(?:(?:what|who)(?:['’]s| is| was| are| were) {_ARTICLE}(?P<thing>[^?]+?)"
+    rf"|what does {_ARTICLE}(?P<doer>[^?]+?) do|how (?:(?:do|does) )?{_ARTICLE}(?P<worker>[^?]+?) works?"
+    rf"|what {_ARTICLE}(?P<clause>[^?]+?) (?:is|are)"
+    rf"|(?:(?:explain|describe|define) )?{_ARTICLE}(?P<topic>[^?]+?))\W*$",
+    re.IGNORECASE,
+)
+_RELATION = re.compile(
+    r"\b(?:what|who|how|why|when|where|which|whose|of|for|to|from|by|on|at|with|after|before|between|about|and|or|not|it|this|"
+    r"that|there|your?|my|used|called)\b",
+    re.IGNORECASE,
+)
+_STEPS = re.compile(r"^\W*how (?:do|can|to|does one|would|should|is|are|an?|the)\b(?!.* (?:works?|differs?)\b)", re.IGNORECASE)
+_ELSEWHERE = re.compile(
+    r"\b(?:described|listed|shown|discussed|explained|given|covered|documented|summari[sz]ed|illustrate[sd]?|found)\b[^.]{0,30}"
+    r"\b(?:in|by) (?:(?:the )?(?:next|following|previous)|(?:Section|Chapter|Table|Figure|Part|Appendix|Example)\b)"
+    r"|^(?:Example|Table|Figure) \S+ |\b[Ss]ee (?:also )?(?:(?:the )?[Ss]ection|Chapter|Table|the chapter)\b"
+)
+
+
+class PartQuestion(Struct, frozen=True):
+    """A part as a manual may be asked, the stems of the thing that it wants explained, and whether it wants steps."""
+
+    text: str
+    thing: frozenset[str]
+    wants_steps: bool
+
+
+def read_part(part: str, words: ContentWords) -> PartQuestion:
+    text = _CONTEXT.sub("", part)
+    text = text if words.stems(text) else part
+    match = _THING.match(text)
+    thing = next(filter(None, match.groups()), "") if match else ""
+    stems = frozenset(words.stems(thing)) if not _RELATION.search(thing) else frozenset()
+    return PartQuestion(text, stems, _STEPS.match(text) is not None)
+
+
+def defines_thing(asked: PartQuestion, text: str, familiar_stems: frozenset[str], words: ContentWords) -> bool:
+    """Whether a text says what the thing is that is asked about: it begins with it, and with no word that is not familiar."""
+    name_line = NAME_LINE.match(text)
+    subject = frozenset(words.stems(name_line[1] if name_line else find_defined(text)))
+    return bool(asked.thing) and asked.thing <= subject <= asked.thing | familiar_stems
+
+
+def points_elsewhere(text: str) -> bool:
+    """Whether a sentence says where something is told, and not what."""
+    return _ELSEWHERE.search(text) is not None
