@@ -21,6 +21,7 @@ _PREPOSITIONS = word_set(
 )
 _ARTICLES = word_set("a an the")
 _WH = word_set("how what who whom when where why which whose")
+_NOUN_WH = word_set("what who whom which whose")
 _COMMANDS = word_set("compare describe explain discuss list outline summarise summarize")
 _PRONOUN = re.compile(
     r"\b(?:(it|they|them|he|she|him)|(its|their|his|her)|(?<!is )(?<!are )(?<!was )(?<!were )(there)"
@@ -55,6 +56,8 @@ def find_subject(part: str) -> str:
     words = [word for word in _WORDS.findall(part.rstrip("?!. ")) if word not in (",", ";")]
     low = [word.lower() for word in words]
     start = next((i for i, word in enumerate(low) if word in _AUXILIARIES), -1)
+    if low[:2] and low[0] in _WH and (low[1] == "to" or low[1:3] == ["happens", "when"]):
+        return ""
     if (
         len(low) > 2
         and low[0] in _WH
@@ -64,6 +67,8 @@ def find_subject(part: str) -> str:
         return _strip_words(words[1:-1])  # "what a quick sort is", "how old kilns work"
     if start > 1 and low[0] in ("which", "what") and low[start + 1 : start + 2] and low[start + 1] in _SPEAKERS:
         return _strip_words(words[1:start])  # "which permits do I need"
+    if start > 2 and low[0] in _WH - _NOUN_WH and low[1] in _ARTICLES:
+        return _strip_words(words[1:start])  # "how a table is created"
     if start < 0:
         return _strip_words(
             words[2:] if low[:1] and low[0] in _WH else _after_of(words) if low[:1] and low[0] in _COMMANDS else []
@@ -141,8 +146,10 @@ def _strip_words(words: Sequence[str]) -> str:
     return " ".join(rest) if any(word.lower() not in STOP for word in rest) else ""
 
 
-def find_antecedent(part: str, subjects: Sequence[str]) -> str:
+def find_antecedent(part: str, subjects: Sequence[str], *, strict: bool = False) -> str:
     """The subject that the pronoun of a part means: the first one that is as singular or plural as the pronoun is.
+
+    Where none is, it is the first one; with `strict`, none.
 
     "Triggers in SQLite" may mean both; what was named as one of many, such as "a conflict", comes last.
     """
@@ -150,7 +157,8 @@ def find_antecedent(part: str, subjects: Sequence[str]) -> str:
     names += [where for subject in names if (where := subject.partition(" in ")[2])]
     if bool(_SINGULAR.search(part)) == bool(_PLURAL.search(part)):
         return names[0] if names else ""
-    return next((s for s in names if _is_plural(s) == bool(_PLURAL.search(part))), names[0] if names else "")
+    fallback = "" if strict or not names else names[0]
+    return next((s for s in names if _is_plural(s) == bool(_PLURAL.search(part))), fallback)
 
 
 def _is_plural(subject: str) -> bool:
@@ -202,7 +210,8 @@ def split_enumeration(part: str) -> list[str]:
     head, tail = tokens[:first], tokens[at + 1 + len(last) :]
     if last[0] == head[-1:][0] if head else True:
         last = last[1:]
-    if not head or not last or not (tail or len(items) > 1 or head[-1].lower() in _PREPOSITIONS | _ARTICLES):
+    is_comparison = [word.lower() for word in head] == ["compare"]
+    if not head or not last or not (tail or len(items) > 1 or is_comparison or head[-1].lower() in _PREPOSITIONS | _ARTICLES):
         return [part]
     return [_join_words([*_agree(head, item), *item, *tail]) + part[len(body) :].strip() for item in (*items, last)]
 

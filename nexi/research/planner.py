@@ -22,6 +22,7 @@ from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import object_schema
 from nexi.text.names import find_names
 from nexi.text.sentences import sentence_bounds
+from nexi.text.stopwords import STOP
 from nexi.text.words import content_words
 from nexi.types import Message
 
@@ -52,11 +53,13 @@ TEXT_KEYS = ("task", "query", "question", "title", "name", "description")
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+(\S.*)$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^?!。？！;]+[?!。？！;]?")
 MAX_SENTENCE_CHARS = 1_500
+MAX_TOPIC_WORDS = 8
 # What a prompt of several sentences asks for by a command; the command itself is not searched for.
 _COMMAND = re.compile(
-    r"\W*(?:(?:please|also|then|finally|and|(?:can|could|would) you)\s+)*(?:describe|compare|explain|discuss|list|outline|"
+    r"\W*(?:(?:please|also|then|finally|and|(?:can|could|would) you|(?:it|this|that|the (?:report|brief|summary)) "
+    r"(?:should|must|has to|needs to))\s+)*(?:describe|compare|explain|discuss|list|outline|"
     r"summari[sz]e|research|analy[sz]e|investigate|cover|include|mention|state|name|say|tell me|show|identify|"
-    r"(?:write|prepare|give|make|create)\b(?: me)?(?: an?| the)?(?: [\w-]+){0,2}? "
+    r"(?:(?:i|we) (?:need|want)|write|prepare|give|make|create)\b(?: me| us)?(?: an?| the)?(?: [\w-]+){0,2}? "
     r"(?:report|overview|summary|analysis|brief(?:ing)?) (?:of|on|about))\s+",
     re.IGNORECASE,
 )
@@ -74,8 +77,18 @@ _CONJUNCTION = re.compile(
     rf"|,\s+(?={_WH}|(?:is|are|was|were|do|does|did|must|can|should|may)\s+(?:it|they|he|she)\b)",
     re.IGNORECASE,
 )
+# "Locks in Zorb: how they work, and what ends them" is about locks in Zorb.
+_TOPIC = re.compile(rf"^([^:?]{{2,80}}): (?={_WH})", re.IGNORECASE)
+_ACTIVITY = re.compile(r"^how (?:do|can|should|does) (?:you|i|we|one) ([^?]+)", re.IGNORECASE)
 _PRONOUN = re.compile(r"\b(he|she|it|they|him|them)\b|\b(his|her|its|their)\b", re.IGNORECASE)
 _BARE = re.compile(r"how to \w+", re.IGNORECASE)
+_REFERS = re.compile(
+    rf"{_WH} (?:(?:is|are|was|were|does|do|did) )?(?:he|she|it|they)(?: (?:is|are|was|were|does|do|did))?", re.I
+)
+_INDEFINITE = re.compile(r"\ban? [\w-]+")
+# "Write a brief on locks: their kinds, what ends them and their price" after its command.
+_LISTED = re.compile(r"([^:?]{2,80}): ([^:?]+)")
+_FOR_WHOM = re.compile(r" for (?:my|our) \w+(?: \w+)?$")
 _ONE = re.compile(r"\b(?:is|are|was|do|does|did|can|should) (?:you \w+ )?ones?\b", re.IGNORECASE)
 _VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
 
@@ -175,29 +188,75 @@ def split_question(question: str) -> list[str]:
     Pronouns in a part are replaced by the name they refer to, because its researcher sees nothing else.
     """
     asking = _list_asking(question)
-    sentences = [s.strip() for request in asking for s in _SENTENCE.findall(request) if _count_content_words(s)]
+    requests, topics = zip(*map(_split_topic, asking), strict=True)
+    sentences = [s.strip() for request in requests for s in _SENTENCE.findall(request) if _count_content_words(s)]
     topic = sentences[0] if len(asking) > 1 and find_names(f"of {sentences[0]}") == [sentences[0]] else ""
     parts = [part for sentence in sentences[bool(topic) :] for part in _split_conjunctions(sentence)]
     if len(parts) == 1 and (sides := _VERSUS.fullmatch(parts[0])):
         return [sides[1].strip(), sides[2].strip()]
-    questions = [part for part in parts if _count_content_words(part)]
-    subject = find_subject(questions[0]) if len(questions) > 1 else ""
+    questions = [part for part in parts if _asks_something(part)]
+    # What came before a colon, and what is named in it: "the history of the Huguenots". The latest comes first.
+    subjects = [name for topic in topics if topic for name in (topic, topic.partition(" of ")[2]) if name]
+    subject = next(iter(subjects), "") or (find_topic(questions[0]) if len(questions) > 1 and not topic else "")
     names = find_names(question) if asking == [question] else next(filter(None, map(find_names, sentences)), [])
-    if len(questions) == 1 and len(items := split_enumeration(questions[0])) > 1:
+    if (
+        len(questions) == 1
+        and len(items := _split_list(questions[0]) or ([] if subjects else split_enumeration(questions[0]))) > 1
+    ):
         return items
     resolved_parts: list[str] = []
-    subjects: list[str] = []  # the latest first
     for part in questions:
         antecedent = find_antecedent(part, subjects)
         resolved_parts += [name_subject(one, antecedent) for one in split_enumeration(part)]
-        subjects.insert(0, antecedent if antecedent and has_pronoun(part) else find_subject(part))
+        own = antecedent if antecedent and has_pronoun(part) else find_subject(part)
+        subjects = [own, *subjects] if own else subjects
     questions = resolved_parts
     return [
-        _make_self_contained(part, questions[:1])
+        _make_self_contained(part, [_find_object(questions[0])])
         if _ONE.search(part)
         else _make_self_contained(part, names or questions[:1], subject)
         for part in questions
     ] or [question.strip()]
+
+
+def _split_list(request: str) -> list[str]:
+    """The points of "Write a brief on locks: their kinds, their price and their history", each with what it is about."""
+    match = _LISTED.fullmatch(_COMMAND.sub("", request).rstrip(". ")) if _COMMAND.match(request) else None
+    items = re.split(r",\s*(?:and\s+)?|\s+and\s+", match[2]) if match else []
+    return [f"{item[:1].upper()}{item[1:]} ({match[1]})" for item in items if item] if match and len(items) > 1 else []
+
+
+def find_topic(part: str) -> str:
+    """What the other parts of a prompt are about, where this is its first: its subject, or itself where it asks for nothing."""
+    if _QUESTION_WORD.search(part) or len(part.split()) > MAX_TOPIC_WORDS:
+        return find_subject(part)
+    return _lower_first(_COMMAND.sub("", part.rstrip(". ")))
+
+
+def _split_topic(request: str) -> tuple[str, str]:
+    """A request without what stands before its colon, and what that is about."""
+    match = _TOPIC.match(request)
+    if not match:
+        return request, ""
+    topic = _COMMAND.sub("", match[1])
+    topic = (find_subject(topic) or topic) if _QUESTION_WORD.search(topic) else topic
+    return request[match.end() :], _lower_first(topic)
+
+
+def _lower_first(topic: str) -> str:
+    """A topic as it stands inside a sentence: "full-text search in SQLite", but "Napoleon in Egypt"."""
+    first, _, rest = topic.partition(" ")
+    is_common = first[1:].islower() and not set("'’").intersection(first) and rest[:1].islower() and rest.split()[0] not in STOP
+    return topic[:1].lower() + topic[1:] if is_common else topic
+
+
+def _find_object(part: str) -> str:
+    """What "one" means after a question: "old offices" of "Why do firms rent old offices", else its subject, else all of it."""
+    subject = find_subject(part)
+    _, _, rest = part.rstrip("?. ").partition(f"{subject} ")
+    if subject:
+        return rest.partition(" ")[2] if len(rest.split()) > 1 and rest.split()[0] not in STOP else subject
+    return next(reversed(_INDEFINITE.findall(part)), part)
 
 
 def _list_asking(question: str) -> list[str]:
@@ -212,7 +271,7 @@ def _list_asking(question: str) -> list[str]:
     if len(sentences) < 2:
         return [question]
     asking = [s for s in sentences if _COMMAND.match(s) or _QUESTION_WORD.search(s)]
-    bare = [_COMMAND.sub("", s, count=1) for s in asking]
+    bare = [_FOR_WHOM.sub("", rest.rstrip(". ")) if (rest := _COMMAND.sub("", s, count=1)) != s else s for s in asking]
     return [s[:1].upper() + s[1:] for text in bare if (s := text if _QUESTION_WORD.match(text) else text.rstrip(". "))] or [
         question
     ]
@@ -223,7 +282,7 @@ def _split_conjunctions(sentence: str) -> list[str]:
     sides, start = [], 0
     for conjunction in _CONJUNCTION.finditer(sentence):
         side = sentence[start : conjunction.start()]
-        if _QUESTION_WORD.search(side) and _count_content_words(side):
+        if (_QUESTION_WORD.search(side) or _COMMAND.match(side)) and _asks_something(side):
             sides.append(side)
             start = conjunction.end()
     sides.append(sentence[start:])
@@ -232,19 +291,18 @@ def _split_conjunctions(sentence: str) -> list[str]:
 
 def _make_self_contained(part: str, names: Sequence[str], subject: str = "") -> str:
     """Name the subject in a part that only refers to it: `where did he die` of Ingmar Bergman."""
-    text = part
+    text, mark = part, part[-1:] if part[-1:] in "?." else ""
     if subject:
         if not set(content_words(subject)) & set(content_words(part)) and not find_names(part):
+            if activity := _ACTIVITY.match(names[0]) if names and _count_content_words(part) == 1 else None:
+                subject = activity[1]  # "which tools are there"
             is_bare = _BARE.fullmatch(part.rstrip("?. "))
-            mark = part[-1:] if part[-1:] in "?." else ""
             text = f"{part.rstrip('?. ')} {subject if is_bare else f'({subject})'}{mark}"
     elif names and not any(name in part for name in names):
-        if _PRONOUN.search(part) and not _QUESTION_WORD.match(names[0]):
+        if _PRONOUN.search(part) and not _QUESTION_WORD.match(names[0]) and find_antecedent(part, names, strict=True):
             text = _PRONOUN.sub(lambda m: names[0] if m[1] else f"{names[0]}'s", part, count=1)
         else:
-            text = f"{part.rstrip('?')} ({', '.join(name.rstrip('?. ') for name in names)})" + (
-                "?" if part.endswith("?") else ""
-            )
+            text = f"{part.rstrip('?. ')} ({', '.join(name.rstrip('?. ') for name in names)}){mark}"
     text = text[:1].upper() + text[1:]
     return f"{text}?" if _QUESTION_WORD.match(text) and text[-1:] not in "?!.。？！" else text
 
@@ -254,6 +312,10 @@ def _name_subject(task: str, question: str) -> str:
     names = find_names(question)
     refers = names and _PRONOUN.search(task) and not find_names(task) and not any(n.lower() in task.lower() for n in names)
     return _make_self_contained(task, names[:1]) if refers else task
+
+
+def _asks_something(part: str) -> bool:
+    return _count_content_words(part) > 0 or _REFERS.fullmatch(part.strip("?. ")) is not None
 
 
 def _count_content_words(text: str) -> int:

@@ -18,7 +18,8 @@ MAX_TITLE_CHARS = 110
 MAX_NAMES = 3
 _COMMAND = re.compile(
     r"^(?:please\s+)?(?:(?:can|could|would) you\s+)?(?:please\s+)?(?:describe|compare|explain|discuss|list|outline|"
-    r"summari[sz]e|research|analy[sz]e|investigate|(?:write|prepare|give me|make|create) (?:me )?(?:an?|the) (?:[\w-]+ ){0,2}"
+    r"summari[sz]e|research|analy[sz]e|investigate|"
+    r"(?:(?:i|we) (?:need|want)|write|prepare|give me|make|create) (?:me |us )?(?:an?|the) (?:[\w-]+ ){0,2}"
     r"(?:report|overview|summary|analysis|brief(?:ing)?) (?:of|on|about))\s+",
     re.IGNORECASE,
 )
@@ -30,6 +31,7 @@ _ASKED = r"(?:how|what|why|when|where|which|who)"
 _INDIRECT = re.compile(rf"{_ASKED}\b[^?]*$", re.IGNORECASE)
 # "Locks: how they work, and what ends them" is about locks.
 _TOPIC = re.compile(rf"^([^:?]{{2,60}}): (?={_ASKED}\b)", re.IGNORECASE)
+_COLON = re.compile(r"([^:?]{2,60}): ")
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|shall|should|will|would|has|have|had)"
 _MEASURE = (
     r"(?:bad|big|close|cold|common|deep|difficult|early|easy|expensive|far|fast|good|hard|heavy|high|hot|large|late|likely|long|"
@@ -37,22 +39,31 @@ _MEASURE = (
 )
 # "How errors are handled" and "what a lock is" tell what a section says, and are no questions.
 _INDIRECT_ORDER = re.compile(
-    rf"^(?:how (?!{_AUXILIARY}\b|{_MEASURE}\b)\S+ .+|{_ASKED} (?!{_AUXILIARY}\b)\S+ (?:\S+ )*(?:is|are|was|were))\?$",
+    rf"^(?:(?:how|why|when|where) (?!{_AUXILIARY}\b|{_MEASURE}\b)\S+ .+"
+    rf"|{_ASKED} (?!{_AUXILIARY}\b)\S+ (?:\S+ )*(?:is|are|was|were|does|do|did)|what (?:it|they|he|she) .+)\?$",
     re.IGNORECASE,
 )
 _SUBJECT_HINT = re.compile(r"\s*\([^()]*\)(?=[?.]?$)")
 
 
+_HOW_TO = re.compile(r"^how (?:do|can|should) (?:you|i|we) ([^?(]+?)\s*(?:\([^()]*\))?\?*$", re.IGNORECASE)
+_WHAT_IS = re.compile(r"^(?:what|who) (?:is|are|was|were)\b", re.IGNORECASE)
+_OFFERS = re.compile(r"^(?:what|which) ([a-z][^?]*?) (?:do|does|did|can|has|have) ([A-Z]\S*)(?: \w+)?\?$", re.IGNORECASE)
+# "Compare A and B, and when should each be used?" is about A and B.
+_AND_ASKED = re.compile(rf"(?<=\w),? (?:and )?{_ASKED} {_AUXILIARY}\b[^?]*\?$| for (?:my|our) \w+(?: \w+)?$", re.IGNORECASE)
+
+
 def make_title(question: str) -> str:
     """The title of a report: what the question is about where it has several parts, and never more than a line."""
     lines = [" ".join(line.split()) for line in question.splitlines() if line.strip()] or [question]
-    first = next((lines[0][start:end] for start, end in sentence_bounds(lines[0], len(lines[0]) or 1)), lines[0])
-    plain = _strip_command(first)
+    sentences = [line[start:end].strip() for line in lines for start, end in sentence_bounds(line, len(line) or 1)] or lines
+    first = next((s for s in sentences if _strip_command(s) != s), sentences[0])
+    plain = _AND_ASKED.sub("", rest) if (rest := _strip_command(first)) != first else first
     short = _WHAT_ARE.sub("", plain)
     parts = split_question(question)
     names = find_names(question)
-    if topic := _TOPIC.match(plain):
-        title = topic[1]
+    if topic := _TOPIC.match(plain) or (_COLON.match(plain) if plain != first else None):
+        title = find_subject(topic[1]) or topic[1]
     elif plain != first or (short != plain and not any(part.endswith("?") and not _WHAT_ARE.match(part) for part in parts)):
         title = short.rstrip("?. ")
     elif len(parts) > 1:
@@ -67,12 +78,29 @@ def make_title(question: str) -> str:
             title = common
         else:
             title = ": ".join(filter(None, (common, " and ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:]))))))
-        title = title or make_heading(parts[0]).rstrip("?") or plain
+        how_to = _HOW_TO.match(parts[0])
+        if how_to and find_subject(parts[0]).startswith(("a ", "an ")):  # "a database" names no subject
+            title = f"How to {how_to[1]}"
+        elif title in names and title == find_subject(parts[0]) and not _WHAT_IS.match(parts[0]):
+            title = _state_question(parts[0])
+        title = (title or _state_question(parts[0])).rstrip("?") or plain
     else:
         title = plain
     if len(title) > MAX_TITLE_CHARS:
         title = title[:MAX_TITLE_CHARS].rpartition(" ")[0].rstrip(" ,;:(") + " …"
     return title[:1].upper() + title[1:]
+
+
+def _state_question(part: str) -> str:
+    """The heading of a question in the order of a statement: "When SQLite is a good choice", "Index types in PostgreSQL"."""
+    heading = make_heading(part)
+    subject = find_subject(part)
+    if match := _OFFERS.match(heading):
+        return f"{match[1]} in {match[2]}"
+    match = re.match(rf"^(\w+) (do|is|are|was|were) (?:({re.escape(subject)}) )?(.+)", heading) if subject else None
+    if not match or not (match[2] == "do" or match[3]) or match[1].lower() in ("what", "who", "which"):
+        return heading
+    return " ".join(filter(None, (match[1], match[3], match[2] if match[2] != "do" else "", match[4])))
 
 
 def _find_common_phrase(parts: Sequence[str]) -> str:

@@ -368,7 +368,8 @@ LATCH_PAGE = (
     "# Compatibility\n\nThe standard of Zorb asks for a latch that is closed at night. A latch of `zorb_2` is none.\n\n"
     "Latches in Zorb are described in Section 14.2 of this long manual.\n\n"
     "# Overview\n\nA latch is a bar of `oak` that keeps a door closed against the wind.\n\n"
-    "# Opening\n\nTo open a latch is a thing that every owner of a door should do once in a year.\n\nThis opens the latch of the door:\n\n```\nzorb --open door\n```"
+    "# Opening\n\nTo open a latch is a thing that every owner of a door should do once in a year.\n\n"
+    "This opens the latch of the door:\n\n```\nzorb --open door\n```"
 )
 
 

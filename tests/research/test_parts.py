@@ -52,6 +52,58 @@ from nexi.research.planner import split_question
             "How are railways run in Spain, Norway and Peru?",
             ["How are railways run in Spain?", "How are railways run in Norway?", "How are railways run in Peru?"],
         ),
+        (
+            "How does tracing in Ruby work: what are spans, clocks and sinks, and how is tracing configured?",
+            [
+                "What are spans (tracing in Ruby)?",
+                "What are clocks (tracing in Ruby)?",
+                "What are sinks (tracing in Ruby)?",
+                "How is tracing configured?",
+            ],
+        ),
+        (
+            "Explain the history of the Zorbs: who were they, why did they leave Peru, and where did they settle?",
+            ["Who were the Zorbs?", "Why did the Zorbs leave Peru?", "Where did the Zorbs settle?"],
+        ),
+        (
+            "Coastal erosion: how is it measured, what causes it and what effects does it have?",
+            [
+                "How is coastal erosion measured?",
+                "What causes coastal erosion?",
+                "What effects does coastal erosion have?",
+            ],
+        ),
+        (
+            "Compare thorn pipes and bone pipes, and when should each be used?",
+            ["Compare thorn pipes", "Compare bone pipes", "When should each be used (thorn pipes and bone pipes)?"],
+        ),
+        (
+            "We move to Zorb. Write a brief on pruning in Zorb for our team. Cover how a rule is made, how its names are "
+            "chosen, and how rules are ranked. It should say what a blank rule is.",
+            [
+                "Pruning in Zorb",
+                "How a rule is made (Pruning in Zorb)?",
+                "How the rule's names are chosen (Pruning in Zorb)?",
+                "How rules are ranked (Pruning in Zorb)?",
+                "What a blank rule is (Pruning in Zorb)?",
+            ],
+        ),
+        (
+            "Write a report about the Siege of Zorb. It should say who fought, why they fought and what followed.",
+            ["Who fought (Siege of Zorb)?", "Why they fought (Siege of Zorb)?", "What followed (Siege of Zorb)?"],
+        ),
+        (
+            "Prepare a summary of locks in Zorb: kinds, people who may open them, and prices.",
+            ["Kinds (locks in Zorb)", "People who may open them (locks in Zorb)", "Prices (locks in Zorb)"],
+        ),
+        (
+            "Why do singers use big halls, and how is one built?",
+            ["Why do singers use big halls?", "How is one built (big halls)?"],
+        ),
+        (
+            "What happens when a fuse blows inside a lamp, and how is one replaced?",
+            ["What happens when a fuse blows inside a lamp?", "How is one replaced (a lamp)?"],
+        ),
         ("How do owls hunt, nest and sleep?", ["How do owls hunt?", "How do owls nest?", "How do owls sleep?"]),
         (
             "What is the climate of Peru, is it dry, and who lived there?",
@@ -90,11 +142,11 @@ from nexi.research.planner import split_question
         (
             "Please write a report on how old kilns work. Explain how to heat, cool and clean them. Also say what a flue is.",
             [
-                "How old kilns work.",
-                "How to heat old kilns.",
-                "How to cool old kilns.",
-                "How to clean old kilns.",
-                "What a flue is (old kilns).",
+                "How old kilns work?",
+                "How to heat old kilns?",
+                "How to cool old kilns?",
+                "How to clean old kilns?",
+                "What a flue is (old kilns)?",
             ],
         ),
         (

@@ -175,7 +175,7 @@ class ReportWriter:
         self._question_stems = frozenset(self.words.stems(question))
         # A manual does not repeat of what it is one.
         names = {word for name in _NAME.findall(question) for word in self.words.stems(name)} if self.is_manual else set()
-        self.manual_names = frozenset(w for w in names if 2 * sum(w in words for words in self.vocabulary) > len(pages))
+        self.weak = _WEAK.union(w for w in names if 2 * sum(w in words for words in self.vocabulary) > len(pages))
         part_words = {word for part in parts for word in self.words.stems(part)}
         # The stems that are the same word in another form: `econom` of `economi`, `invent` of `inventor`.
         self.forms = {word: frozenset({word, *(w for w in everything if has_same_root(word, w))}) for word in part_words}
@@ -271,7 +271,8 @@ class ReportWriter:
             texts = list(map(self._describe, stretches))
             queries = self._word_queries()
             nearness = self.compare(queries[part], texts) or [0.0] * len(texts)
-            others = [self.topic, *(p for n, p in enumerate(queries) if n != part)] if len(self.parts) > 1 else []
+            topic = [] if self._asks_topic(part) else [self.topic]
+            others = [*topic, *(p for n, p in enumerate(queries) if n != part)] if len(self.parts) > 1 else []
             # Some questions are nearer to everything than others, so that each is compared with what is usual for it.
             standing = [_center(self.compare(other, texts) or nearness) for other in others]
             elsewhere = [max(values) for values in zip(*standing, strict=True)] or [0.0] * len(texts)
@@ -280,6 +281,10 @@ class ReportWriter:
                 for row, near, own, other in zip(rows, nearness, _center(nearness), elsewhere, strict=True)
             ]
         return list(zip(stretches, rows, strict=True))
+
+    def _asks_topic(self, part: int) -> bool:
+        """Whether a part says no more than the title of the report, which then is no other question."""
+        return {w for w in self.words.stems(self.parts[part]) if w not in _WEAK} <= set(self.words.stems(self.topic))
 
     def _word_queries(self) -> list[str]:
         """The parts as the reading model is given them: in a manual without its name, where they differ by more."""
@@ -321,8 +326,7 @@ class ReportWriter:
         for stems in self.stems.values():
             counts.update(word for word in part_words if stems & self.forms[word])
         little = load_weights(RANKING)["little"]
-        weak = _WEAK | self.manual_names
-        return {w: math.log(1 + total / (1 + counts[w])) ** 2 * (little if w in weak else 1.0) for w in part_words}
+        return {w: math.log(1 + total / (1 + counts[w])) ** 2 * (little if w in self.weak else 1.0) for w in part_words}
 
     def _find_pages(self, part: int, weights: Mapping[str, float]) -> frozenset[int]:
         """The pages that have the names of a part and most of its words; those with most names where none has all."""
@@ -369,7 +373,7 @@ class ReportWriter:
             or stretch.lines[1].kind not in ("item", "row", "head")
         ):
             return False
-        rarest = max(weights, key=lambda word: weights[word])
+        rarest = max(weights, key=lambda word: (word not in self.weak, weights[word]))
         is_short = len(stretch.lines[0].text.split()) <= MAX_LINE_WORDS
         return is_short and bool(self.forms[rarest].intersection(self.words.stems(stretch.lines[0].text)))
 
