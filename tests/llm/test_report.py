@@ -395,3 +395,15 @@ def test_what_a_command_does_stands_in_the_line_with_the_name_of_its_page() -> N
 def test_a_paragraph_below_a_table_of_contents_does_not_stand_under_its_last_line() -> None:
     page = "# Latches\n\n[Bolts and bars](https://zorb.example/#bolts)\n\nA latch keeps a door closed.\n\n# Bolts\n\nText."
     assert [stretch.trail for stretch in read_stretches(page)] == ["Latches", "Bolts"]
+
+
+def test_a_sentence_that_two_passages_of_a_page_share_is_quoted_once() -> None:
+    shared = "The tide of Zorb floods the old market in every single year."
+    page = (
+        f"# Causes\n\nThe cause of the tide in Zorb is the nearest moon. {shared}\n\n"
+        f"# Effects\n\nThe effects of the tide in Zorb are wet shoes and lost boats, say nine sailors out of ten. {shared} "
+        "The effects on trees of the northern shore are unknown to science."
+    )
+    parts = ["What is the cause of the tide in Zorb?", "What are the effects of the tide in Zorb?"]
+    text = write_near_report("What are the cause and the effects of the tide in Zorb?", parts, page)
+    assert (text.count(shared), text.count("unknown to science")) == (1, 1)

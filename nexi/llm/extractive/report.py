@@ -13,10 +13,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nexi.answers.answered import NOTHING_ANSWERS, SEVERAL_READINGS
 from nexi.llm.extractive._aspects import load_aspects
@@ -73,7 +74,8 @@ _REFERS_BACK = re.compile(
     r"(?:It|Its|They|Their|He|His|She|Her|This|That|These|Those|Such|However|But|And|Also|Thus|Therefore|Moreover|Furthermore|"
     r"Then|So|Hence|Instead|Either way|Even so|Now|Nevertheless|Nonetheless|Fortunately|Normally|In particular|In other words|"
     r"As an example|An example|Similarly|Likewise|Alternatively|Otherwise|Finally|Because of this|In this (?:case|mode)|"
-    r"Another|Others?|In addition|As a result|For (?:example|instance)|On the other hand|The latter)\b"
+    r"Another|Others?|In addition|As a result|For (?:example|instance|this|these|such|all of these)|On the other hand|"
+    r"The (?:latter|same)|In contrast|At this point|To (?:ensure that this|cope with such)|See below|Once (?:this|it|they))\b"
 )
 _NUMBER = re.compile(r"^\d+(?:\.\d+)*\.?\s+")
 _NAME = re.compile(r"(?<=[\w,(] )[A-ZÀ-Þ][\w’'-]+|(?<=\()[A-ZÀ-Þ][\w’'-]+")
@@ -195,18 +197,29 @@ class ReportWriter:
         sections: list[list[Stretch]] = [[] for _ in self.parts]
         used_stems: list[frozenset[str]] = []
         room = [self.room] * len(self.parts)
+        used_lines: list[frozenset[str]] = []
         for q in (*best.values(), *rest):
-            for stretch in self._complete(q.stretch, bearing):
-                stems, length = self.stems[stretch.page, stretch.place], count_words(stretch.lines)
+            for stretch in map(partial(self._drop_repeated, used_lines), self._complete(q.stretch, bearing)):
+                stems, length = frozenset(self.words.stems(stretch.text)), count_words(stretch.lines)
                 if (sections[q.part] and length > room[q.part]) or any(
                     len(stems & other) >= SAME * min(len(stems), len(other)) for other in used_stems
                 ):
                     continue
                 sections[q.part].append(stretch)
                 used_stems.append(stems)
+                used_lines += [frozenset(self.words.stems(line.text)) for line in stretch.lines]
                 room[q.part] -= length
         self.quoted = {(s.page, s.place) for stretches in sections for s in stretches}
         return [_order_by_page(stretches) for stretches in sections]
+
+    def _drop_repeated(self, used_lines: Sequence[frozenset[str]], stretch: Stretch) -> Stretch:
+        """A stretch without the sentences that were quoted before, such as one that a page has twice."""
+
+        def is_new(line: StretchLine) -> bool:
+            stems = frozenset(self.words.stems(line.text))
+            return line.kind != "sentence" or not any(len(stems & other) > SAME * len(stems | other) for other in used_lines)
+
+        return replace(stretch, lines=tuple(filter(is_new, stretch.lines)))
 
     def _is_near(self, quotation: _Quotation, best: _Quotation) -> bool:
         is_other = quotation.stretch.page != best.stretch.page and self.margin == "margin"
@@ -219,6 +232,8 @@ class ReportWriter:
             sections = (list(group) for _, group in groupby(own, key=lambda s: s.trail))
             section = next(group for group in sections if stretch in group)
             return [stretch, *(s for s in section if s != stretch and (_states_something(s) or s.lines[0].kind == "code"))]
+        if stretch.place in self.openings[stretch.page] and NAME_LINE.match(stretch.text):
+            return [stretch, *(own[place] for place in self.openings[stretch.page] if place > stretch.place)]
         paragraph = [s for s in own if s.block == stretch.block]
         if sum(count_words(s.lines) for s in paragraph) > MAX_BLOCK_WORDS:
             return [stretch]
@@ -296,15 +311,16 @@ class ReportWriter:
         is_named = self._is_named(page)
         asks_subject = is_named and all(word in _WEAK or self.forms[word] & self.titles[page] for word in weights)
         asked, first = self.asked[part], stretch.lines[0].text
-        title = self.titles[page]
         return {
             **self._share_places(weights, stretch),
-            "defines": float(defines_thing(asked, first, title | self._question_stems, self.words)),
+            "defines": float(defines_thing(asked, first, self._question_stems, self.words)),
             "headed": self._share_heading(weights, stretch),
             "code": float(asked.wants_steps and any(line.kind == "code" for line in stretch.lines)),
             "elsewhere told": sum(points_elsewhere(line.text) for line in stretch.lines) / len(stretch.lines),
             "own page": float(is_named),
-            "listed": float(self._introduces(weights, stretch)),
+            "listed": float(
+                self._introduces(weights, stretch) and (not asked.wants_steps or stretch.lines[1].mark[:1].isdigit())
+            ),
             "opening": float(asks_subject and stretch.place in self.openings[page]),
             "refers back": float(_REFERS_BACK.match(stretch.text) is not None and len(stretch.lines) <= 2),
             "lacks asked": float(not self._has_asked(part, weights, stretch)),
