@@ -359,7 +359,9 @@ def write_near_report(question: str, parts: Sequence[str], *texts: str) -> str:
     """A report over one page of each text, all of which is equally near to every part."""
     pages = [PageView(f"https://zorb.example/{n}", n, "The Zorb manual", text) for n, text in enumerate(texts, 1)]
     headings = {part: make_heading(part) for part in parts}
-    return report.write_report(question, headings, pages, lambda _, compared: [0.93] * len(compared))
+    return report.write_report(
+        question, headings, pages, lambda _, compared: [0.93] * len(compared), title=make_title(question)
+    )
 
 
 LATCHES = "What is a latch in Zorb, and how do you open one in Zorb?"
@@ -407,3 +409,31 @@ def test_a_sentence_that_two_passages_of_a_page_share_is_quoted_once() -> None:
     parts = ["What is the cause of the tide in Zorb?", "What are the effects of the tide in Zorb?"]
     text = write_near_report("What are the cause and the effects of the tide in Zorb?", parts, page)
     assert (text.count(shared), text.count("unknown to science")) == (1, 1)
+
+
+def test_a_part_about_the_whole_topic_leaves_to_others_what_answers_them() -> None:
+    page = (
+        "# Latches\n\nA latch of Zorb is a bar of oak that keeps a door closed against every wind.\n\n"
+        "# Opening\n\nA latch of Zorb opens at dawn, when the `keeper` lifts the bar with a hook of iron.\n\n"
+        "# Prices\n\nA latch of Zorb costs nine coins, which is the price that the smiths of `north_town` ask."
+    )
+    parts = ["Latch of Zorb", "When does a latch of Zorb open?", "Which price does a latch of Zorb have?"]
+
+    def compare(part: str, texts: Sequence[str]) -> list[float]:
+        return [0.97 if part == parts[0] else 0.93] * len(texts)
+
+    text = report.write_report(
+        "Write a brief on the latch of Zorb. Cover when it opens and its price.",
+        {part: make_heading(part) for part in parts},
+        [PageView("https://zorb.example/", 1, "The Zorb manual", page)],
+        compare,
+        title="The latch of Zorb",
+    )
+    assert [block for block in text.split("\n\n") if not block.startswith("# ")] == [
+        "## Latch of Zorb",
+        "A latch of Zorb is a bar of oak that keeps a door closed against every wind. [1]",
+        "## When does a latch of Zorb open?",
+        "A latch of Zorb opens at dawn, when the `keeper` lifts the bar with a hook of iron. [1]",
+        "## Which price does a latch of Zorb have?",
+        "A latch of Zorb costs nine coins, which is the price that the smiths of `north_town` ask. [1]",
+    ]

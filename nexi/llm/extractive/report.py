@@ -75,7 +75,8 @@ _REFERS_BACK = re.compile(
     r"Then|So|Hence|Instead|Either way|Even so|Now|Nevertheless|Nonetheless|Fortunately|Normally|In particular|In other words|"
     r"As an example|An example|Similarly|Likewise|Alternatively|Otherwise|Finally|Because of this|In this (?:case|mode)|"
     r"Another|Others?|In addition|As a result|For (?:example|instance|this|these|such|all of these)|On the other hand|"
-    r"The (?:latter|same)|In contrast|At this point|To (?:ensure that this|cope with such)|See below|Once (?:this|it|they))\b"
+    r"The (?:latter|same)|In contrast|At this point|To (?:ensure that this|cope with such)|See below|Once (?:this|it|they)|"
+    r"(?:\S+ ){1,6}?this (?:problem|case|way|restriction|behaviou?r|situation|approach|issue))\b"
 )
 _NUMBER = re.compile(r"^\d+(?:\.\d+)*\.?\s+")
 _NAME = re.compile(r"(?<=[\w,(] )[A-ZÀ-Þ][\w’'-]+|(?<=\()[A-ZÀ-Þ][\w’'-]+")
@@ -185,6 +186,7 @@ class ReportWriter:
     def choose_quotations(self) -> list[list[Stretch]]:
         """The stretches of each part, each of them once, those of the best page first and in its order."""
         quotations = [q for number in range(len(self.parts)) for q in self._rate_part(number)]
+        quotations = self._leave_to_specific(quotations)
         top: dict[tuple[int, int], float] = {}
         for q in quotations:
             top[q.stretch.page, q.stretch.place] = max(q.score, top.get((q.stretch.page, q.stretch.place), q.score))
@@ -198,11 +200,15 @@ class ReportWriter:
         used_stems: list[frozenset[str]] = []
         room = [self.room] * len(self.parts)
         used_lines: list[frozenset[str]] = []
+        owners = {(q.stretch.page, q.stretch.place): q.part for q in best.values()}
         for q in (*best.values(), *rest):
             for stretch in map(partial(self._drop_repeated, used_lines), self._complete(q.stretch, bearing)):
                 stems, length = frozenset(self.words.stems(stretch.text)), count_words(stretch.lines)
-                if (sections[q.part] and length > room[q.part]) or any(
-                    len(stems & other) >= SAME * min(len(stems), len(other)) for other in used_stems
+                owner = owners.get((stretch.page, stretch.place), q.part)
+                if (
+                    owner != q.part
+                    or (sections[q.part] and length > room[q.part])
+                    or any(len(stems & other) >= SAME * min(len(stems), len(other)) for other in used_stems)
                 ):
                     continue
                 sections[q.part].append(stretch)
@@ -211,6 +217,13 @@ class ReportWriter:
                 room[q.part] -= length
         self.quoted = {(s.page, s.place) for stretches in sections for s in stretches}
         return [_order_by_page(stretches) for stretches in sections]
+
+    def _leave_to_specific(self, quotations: Sequence[_Quotation]) -> list[_Quotation]:
+        """The quotations without those of a part about the whole topic that answer another part, but for its best."""
+        general = self._find_general()
+        best = [max(own, key=lambda q: q.score) for part in general if (own := [q for q in quotations if q.part == part])]
+        places = {(q.stretch.page, q.stretch.place) for q in quotations if q.part not in general}
+        return [q for q in quotations if q.part not in general or (q.stretch.page, q.stretch.place) not in places or q in best]
 
     def _drop_repeated(self, used_lines: Sequence[frozenset[str]], stretch: Stretch) -> Stretch:
         """A stretch without the sentences that were quoted before, such as one that a page has twice."""
@@ -284,10 +297,10 @@ class ReportWriter:
         rows = [by_rare_words[s.page, s.place] for s in stretches]
         if self._file == READ and self.compare and stretches:
             texts = list(map(self._describe, stretches))
-            queries = self._word_queries()
+            queries, general = self._word_queries(), self._find_general()
             nearness = self.compare(queries[part], texts) or [0.0] * len(texts)
-            topic = [] if self._asks_topic(part) else [self.topic]
-            others = [*topic, *(p for n, p in enumerate(queries) if n != part)] if len(self.parts) > 1 else []
+            topic = [] if part in general else [self.topic]
+            others = [*topic, *(p for n, p in enumerate(queries) if n not in (part, *general))] if len(self.parts) > 1 else []
             # Some questions are nearer to everything than others, so that each is compared with what is usual for it.
             standing = [_center(self.compare(other, texts) or nearness) for other in others]
             elsewhere = [max(values) for values in zip(*standing, strict=True)] or [0.0] * len(texts)
@@ -297,9 +310,11 @@ class ReportWriter:
             ]
         return list(zip(stretches, rows, strict=True))
 
-    def _asks_topic(self, part: int) -> bool:
-        """Whether a part says no more than the title of the report, which then is no other question."""
-        return {w for w in self.words.stems(self.parts[part]) if w not in _WEAK} <= set(self.words.stems(self.topic))
+    def _find_general(self) -> frozenset[int]:
+        """The parts that say no more than the title of the report, where others do."""
+        topic = set(self.words.stems(self.topic))
+        general = {n for n, part in enumerate(self.parts) if {w for w in self.words.stems(part) if w not in _WEAK} <= topic}
+        return frozenset(general if len(general) < len(self.parts) else ())
 
     def _word_queries(self) -> list[str]:
         """The parts as the reading model is given them: in a manual without its name, where they differ by more."""
@@ -464,9 +479,12 @@ def _find_context(before: Sequence[StretchLine]) -> Sequence[StretchLine]:
 
 
 def _states_something(stretch: Stretch) -> bool:
-    """Whether a stretch is more than a label, a line of code or a sentence whose list is missing."""
+    """Whether a stretch is more than a label, a line of code, a sentence whose list is missing, or one about another place."""
     return (
-        count_words(stretch.lines) >= MIN_SENTENCE_WORDS and stretch.lines[0].kind != "code" and not stretch.text.endswith(":")
+        count_words(stretch.lines) >= MIN_SENTENCE_WORDS
+        and stretch.lines[0].kind != "code"
+        and not stretch.text.endswith(":")
+        and not all(points_elsewhere(line.text) for line in stretch.lines)
     )
 
 
