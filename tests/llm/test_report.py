@@ -414,13 +414,13 @@ def test_a_sentence_that_two_passages_of_a_page_share_is_quoted_once() -> None:
 def test_a_part_about_the_whole_topic_leaves_to_others_what_answers_them() -> None:
     page = (
         "# Latches\n\nA latch of Zorb is a bar of oak that keeps a door closed against every wind.\n\n"
-        "# Opening\n\nA latch of Zorb opens at dawn, when the `keeper` lifts the bar with a hook of iron.\n\n"
-        "# Prices\n\nA latch of Zorb costs nine coins, which is the price that the smiths of `north_town` ask."
+        "# Mornings\n\nA latch of Zorb opens at dawn, when the `keeper` lifts the bar with a hook of iron.\n\n"
+        "# Smiths\n\nA latch of Zorb costs nine coins, which is the price that the smiths of `north_town` ask."
     )
     parts = ["Latch of Zorb", "When does a latch of Zorb open?", "Which price does a latch of Zorb have?"]
 
     def compare(part: str, texts: Sequence[str]) -> list[float]:
-        return [0.97 if part == parts[0] else 0.93] * len(texts)
+        return [0.99 if part == parts[0] else 0.93] * len(texts)
 
     text = report.write_report(
         "Write a brief on the latch of Zorb. Cover when it opens and its price.",
