@@ -388,6 +388,11 @@ def test_a_sentence_that_only_says_where_something_is_told_is_not_quoted() -> No
     assert "Section 14.2" not in write_near_report(LATCHES, LATCH_PARTS, LATCH_PAGE)
 
 
+def test_where_to_read_on_is_left_out_of_a_passage() -> None:
+    page = "A latch is a bar of `oak` that keeps a door closed. See also Section 11.5 for other bars. It is sold by weight."
+    assert "closed. [1] It is sold by weight. [1]" in write_near_report(LATCHES, LATCH_PARTS, page)
+
+
 def test_what_a_command_does_stands_in_the_line_with_the_name_of_its_page() -> None:
     page = "## NAME\n\nzorb-latch - Close a door against the wind\n\n## OPTIONS\n\nThe zorb latch waits for the wind here."
     text = write_near_report("What does zorb latch do, and who made it?", ["What does zorb latch do?", "Who made it?"], page)

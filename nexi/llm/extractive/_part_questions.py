@@ -13,7 +13,7 @@ from nexi.llm.extractive._choice import find_defined
 from nexi.llm.extractive._stretches import NAME_LINE
 from nexi.llm.extractive.passages import ContentWords
 
-__all__ = ["PartQuestion", "defines_thing", "points_elsewhere", "read_part"]
+__all__ = ["PartQuestion", "defines_thing", "is_pointer", "points_elsewhere", "read_part"]
 
 # Where something is, or what it is of: "triggers in SQLite", "indexes (PostgreSQL)". A manual does not repeat its own name.
 _OWN_NAME = r"(?:(?:an?|the) )?[A-Z][\w.+#’'-]*(?: [A-Z][\w.+#’'-]*)*"
@@ -39,6 +39,7 @@ _ELSEWHERE = re.compile(
     r"\b(?:in|by) (?:(?:the )?(?:next|following|previous)|(?:Section|Chapter|Table|Figure|Part|Appendix|Example)\b)"
     r"|^(?:Example|Table|Figure) \S+ |\b[Ss]ee (?:also )?(?:(?:the )?[Ss]ection|Chapter|Table|the chapter)\b"
 )
+_POINTER = re.compile(r"^\W*(?:See|Refer to|For (?:more|further|additional|details?)\b[^.]*\bsee)\b", re.IGNORECASE)
 
 
 class PartQuestion(Struct, frozen=True):
@@ -66,5 +67,10 @@ def defines_thing(asked: PartQuestion, text: str, familiar_stems: frozenset[str]
 
 
 def points_elsewhere(text: str) -> bool:
-    """Whether a sentence says where something is told, and not what."""
-    return _ELSEWHERE.search(text) is not None
+    """Whether a sentence says where something is told, and seldom what."""
+    return _ELSEWHERE.search(text) is not None or is_pointer(text)
+
+
+def is_pointer(text: str) -> bool:
+    """Whether a sentence says nothing but where to read on."""
+    return _POINTER.match(text) is not None

@@ -37,7 +37,7 @@ from nexi.llm.extractive._limits import (
     MIN_SENTENCE_WORDS,
     SAME,
 )
-from nexi.llm.extractive._part_questions import defines_thing, points_elsewhere, read_part
+from nexi.llm.extractive._part_questions import defines_thing, is_pointer, points_elsewhere, read_part
 from nexi.llm.extractive._quotation import IDENTIFIER
 from nexi.llm.extractive._related import has_same_root
 from nexi.llm.extractive._stretches import NAME_LINE, Stretch, StretchLine, count_words, read_stretches, render_lines
@@ -226,10 +226,12 @@ class ReportWriter:
         return [q for q in quotations if q.part not in general or (q.stretch.page, q.stretch.place) not in places or q in best]
 
     def _drop_repeated(self, used_lines: Sequence[frozenset[str]], stretch: Stretch) -> Stretch:
-        """A stretch without the sentences that were quoted before, such as one that a page has twice."""
+        """A stretch without the sentences that were quoted before, and without those that say where to read on."""
 
         def is_new(line: StretchLine) -> bool:
             stems = frozenset(self.words.stems(line.text))
+            if line.kind == "sentence" and is_pointer(line.text):
+                return False
             return line.kind != "sentence" or not any(len(stems & other) > SAME * len(stems | other) for other in used_lines)
 
         return replace(stretch, lines=tuple(filter(is_new, stretch.lines)))
