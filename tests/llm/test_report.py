@@ -388,6 +388,13 @@ def test_a_sentence_that_only_says_where_something_is_told_is_not_quoted() -> No
     assert "Section 14.2" not in write_near_report(LATCHES, LATCH_PARTS, LATCH_PAGE)
 
 
+def test_the_first_section_does_not_repeat_the_title() -> None:
+    text = write_near_report(
+        "Write a brief on latches. Cover how you open a latch.", ["Latches", "How you open a latch"], LATCH_PAGE
+    )
+    assert text.startswith("# Latches\n\nA latch is a bar of")
+
+
 def test_where_to_read_on_is_left_out_of_a_passage() -> None:
     page = "A latch is a bar of `oak` that keeps a door closed. See also Section 11.5 for other bars. It is sold by weight."
     assert "closed. [1] It is sold by weight. [1]" in write_near_report(LATCHES, LATCH_PARTS, page)

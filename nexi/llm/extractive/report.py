@@ -133,7 +133,8 @@ def render_report(writer: ReportWriter, headings: Mapping[str, str], title: str)
     blocks, gaps = [title], []
     for part, quotations in zip(parts, sections, strict=True):
         if quotations:
-            blocks += [f"## {headings[part]}"] if len(parts) > 1 else []
+            repeats_title = len(blocks) == 1 and title == f"# {headings[part]}" and part == headings[part]
+            blocks += [f"## {headings[part]}"] if len(parts) > 1 and not repeats_title else []
             blocks.append(writer.render_section(quotations))
         else:
             gaps.append(f"- {headings[part]}")
