@@ -118,7 +118,7 @@ def without_copies(ranking: Iterable[Passage], count: int) -> list[Passage]:
 def _is_changed(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether two texts that are alike have different words in one place: another number, date, name or thing."""
     edits = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    return any(tag == "replace" and max(b - a, d - c) <= MAX_CHANGED for tag, a, b, c, d in edits)
+    return any(tag == "replace" and min(b - a, d - c) <= MAX_CHANGED for tag, a, b, c, d in edits)
 
 
 def _are_alike(one: set[tuple[str, ...]], other: set[tuple[str, ...]]) -> bool:

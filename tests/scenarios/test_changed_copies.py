@@ -38,6 +38,19 @@ def test_a_copy_that_names_another_thing_in_one_place_is_shown_as_a_disagreement
     assert not any(conflict.is_settled for conflict in answer.conflicts)
 
 
+def test_a_copy_without_the_title_and_with_another_date_is_kept_beside_the_text() -> None:
+    life = "{}({} – March 17, 1905) was a judge of the court of Orsa, who read law in Velm and sat for forty years in Lind."
+    one, other = life.format("Carl Holt Carl Holt ", "May 22, 1841"), life.format("Carl Holt ", "January 1, 1900")
+    assert [kept.id for kept in without_copies([passage("a", one), passage("b", other)], 9)] == ["a", "b"]
+
+
+def test_the_sixth_file_that_bears_on_a_question_is_read_too() -> None:
+    rest = "Visitors reach it by the ferry from Lind, and the keeper of the house shows them the walls and the well."
+    files = {f"{n}.txt": f"Orsa Fort stands above the river Orsa. It has {n} towers. {rest} Path {n}." for n in range(5)}
+    answer = ask({**files, "5.txt": "masons of the Falk family built Orsa Fort in 1867 of red stone."}, "When was Orsa Fort built?")
+    assert "built Orsa Fort in 1867" in answer.text
+
+
 def test_two_texts_of_different_origin_that_use_another_word_do_not_disagree() -> None:
     files = {
         "a.md": "# Nordlys\n\nNordlys is a quiet record by the Norwegian singer Ane Falk.\n\nIt was made in Bergen.\n",

@@ -161,9 +161,11 @@ def _find_next_step(turn: _ExtractiveQuestion) -> NextStep:
 def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     """The first pages; the next ones when those failed; a few for a name that was looked up."""
     if turn.reads == 0 or (turn.reads < MAX_ROUNDS and not turn.quotable_pages):
-        hits = [(hit.title, hit.snippet) for outcome in turn.latest for hit in outcome.hits]
-        is_open = find_namesakes(turn.question.text, hits) or find_qualified(turn.question.text, hits)
-        return MAX_PAGES_READ * (2 if is_open else 1)
+        hits = [hit for outcome in turn.latest for hit in outcome.hits]
+        leads = [(hit.title, hit.snippet) for hit in hits]
+        is_stored = all(hit.backend == STORE for hit in hits)  # nothing is fetched for these
+        is_open = find_namesakes(turn.question.text, leads) or find_qualified(turn.question.text, leads)
+        return MAX_PAGES_READ * (2 if is_stored or is_open else 1)
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_ROUNDS) else 0
 
 
