@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
+from itertools import chain, permutations
 from types import MappingProxyType
 from typing import Literal
 
@@ -22,7 +23,7 @@ from msgspec.structs import replace
 
 from nexi.checking.alignment import differ, has_negation, is_negation, match_values
 from nexi.checking.lexicon import AUXILIARIES, PARTICLES, PRONOUNS
-from nexi.checking.origins import are_altered, are_copies, group_origins, merge_copies, shingles
+from nexi.checking.origins import are_altered, are_copies, find_exchanges, group_origins, merge_copies, shingles
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
@@ -42,6 +43,7 @@ from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
 
 DISAGREE = "Sources disagree: "  # before the quotations of an answer that leaves a value open
+DIFFER = "Sources disagree, or speak of different things: "  # where nothing tells which
 MAX_CONFLICTS, MAX_READINGS, MAX_CLAIMS = 3, 4, 60
 MAX_NEAR = 12  # sentences of one page that are compared with one sentence of the answer
 MAX_SENTENCE_CHARS = 600
@@ -113,6 +115,7 @@ def find_conflicts(
         for claim in claims[:MAX_CLAIMS]
         for group in _find_disagreements(claim, pages, about, question_terms, scopes, leads, copies, asks_for_state(question))
     ]
+    groups += _find_altered(claims[:MAX_CLAIMS], pages, about, scopes, leads, groups)
     groups = [group for group in groups if len({things[s.number] for values in group for s in values} - {""}) < 2]
     other_things = {numbers[place] for place in find_other_things(question, list(leads.values()))}
     groups = [group for group in groups if len({s.number in other_things for values in group for s in values}) < 2]
@@ -161,7 +164,7 @@ def _find_disagreements(
 ) -> Iterator[Group]:
     supports = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
     behind = [e.number for e in supports if e.number in pages]
-    sentence = parse_text(without_markers(claim.text).rpartition(DISAGREE)[2])
+    sentence = parse_text(without_markers(claim.text).rpartition(DISAGREE)[2].rpartition(DIFFER)[2])
     if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
         return
     ours = Statement(behind[0], sentence, about[behind[0]] | question_terms)
@@ -214,6 +217,56 @@ def _find_disagreements(
             if names[0] == own_name:
                 _add(by_name, replace(theirs, name=names[1]))
         yield by_name
+
+
+def _find_altered(
+    claims: Sequence[Claim],
+    pages: Mapping[int, Snapshot],
+    about: Mapping[int, frozenset[str]],
+    scopes: Mapping[int, DocumentScope],
+    leads: Mapping[int, tuple[str, str]],
+    groups: Sequence[Group],
+) -> list[Group]:
+    """What the answer says and a page has, where a copy of that page has another value. Versions are no copies."""
+    answer = " ".join(without_markers(claim.text) for claim in claims)
+    pairs = {frozenset((a.number, b.number)) for group in groups for a in chain(*group) for b in chain(*group)}
+    by_value: dict[str, Group] = {}
+    for one, other in permutations(pages, 2):
+        scope, other_scope = scopes[one], scopes[other]
+        is_version = is_newer(scope, other_scope) or is_newer(other_scope, scope) or scope.periods != other_scope.periods
+        is_other = is_version or scope.standing or other_scope.standing or not may_be_same(leads[one], leads[other])
+        if is_other or frozenset((one, other)) in pairs:
+            continue
+        for ours, theirs in _find_altered_values(pages[one].plain.text, pages[other].plain.text):
+            if _has_words(answer, ours.name):
+                mine, counterpart = (replace(s, number=n, about=about[n]) for s, n in ((ours, one), (theirs, other)))
+                group = by_value.setdefault(ours.name.casefold(), [[mine]])
+                for statement in (mine, counterpart):
+                    if all(s.number != statement.number for s in chain(*group)):
+                        _add(group, statement)
+    return list(by_value.values())
+
+
+def _find_altered_values(one: str, other: str) -> Iterator[tuple[Statement, Statement]]:
+    """The values that a text has and a copy of it has not; none where a year and a number differ, as in a later edition."""
+    pairs = [
+        tuple(_quote_value(text, *span) for text, span in zip((one, other), exchange, strict=True))
+        for exchange in find_exchanges(one, other)
+    ]
+    years = [all(re.fullmatch(r"(?:1\d|20)\d\d", statement.name) for statement in pair) for pair in pairs]
+    if len(set(years)) < 2:
+        yield from ((a, b) for a, b in pairs if not _has_words(one, b.name) and not _has_words(other, a.name))
+
+
+def _quote_value(text: str, start: int, end: int) -> Statement:
+    """A value with the words around it."""
+    before = re.split(r"[.!?]\s|\n", text[max(0, start - QUOTE_CHARS // 2) : start])[-1]
+    after = re.split(r"(?<=[.!?])\s|\n", text[end : end + QUOTE_CHARS // 2])[0]
+    return Statement(0, parse_text(f"{before}{text[start:end]}{after}".strip()), frozenset(), name=fold_text(text[start:end]))
+
+
+def _has_words(text: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _is_in_name(text: str, value: Value) -> bool:
@@ -304,11 +357,18 @@ def _find_lone_value(ours: Statement, theirs: Statement) -> list[Value]:
 def _is_same_time(value: Value, ours: ParsedText, theirs: ParsedText) -> bool:
     """A number holds for its time: two of different years are no disagreement. For a date, the numbers must agree."""
     if not list_dates([value]):
-        few, many = sorted((list_dates(ours.values), list_dates(theirs.values)), key=len)
+        few, many = sorted((_list_times(ours), _list_times(theirs)), key=len)
         return bool(few) == bool(many) and all(any(not differ(a, b) for b in many) for a in few)
     firm = [n for n in ours.numbers if not n.is_weak and not n.is_ordinal and not n.year]
     peers = {n.unit: [m for m in theirs.numbers if m.unit == n.unit and not m.year] for n in firm}
     return all(any(not differ(n, m) for m in peers[n.unit]) for n in firm if peers[n.unit])
+
+
+def _list_times(text: ParsedText) -> list[Date]:
+    """The dates of a sentence without those of an aside: "3,849 in 2020 (down from 4,008 in 2010)" is of 2020."""
+    asides = [match.span() for match in re.finditer(r"\([^()]*\)", text.text)]
+    dates = list_dates(text.values)
+    return [date for date in dates if not any(start < date.start < end for start, end in asides)] or dates
 
 
 def _is_same_thing(ours: Statement, theirs: Statement) -> bool:

@@ -10,19 +10,36 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import combinations, takewhile
 from types import MappingProxyType
+from typing import NamedTuple
 
 from nexi.checking.lexicon import SECOND_LEVEL_DOMAINS, SHARED_HOSTS
+from nexi.text.wordforms import word_terms
 
 SHINGLE_WORDS = 5
 COPIED_SHARE = 0.5  # share of the shorter page's shingles that stand in the other
 ALTERED_SHARE = 0.7  # of copies in which the name was changed: texts about two towns may have half in common
 MIN_SHINGLES = 8
 MAX_CHARS = 200_000
+# Of two texts that are laid along each other, where they have less in common than altered copies.
+MIN_COMMON_SHARE, MIN_COMMON_WORDS, MIN_COMMON_VALUES = 0.12, 25, 5
+MIN_SAME_SHARE = 0.6  # of the segment that is in both
+MAX_CHANGED_VALUES = 0.15  # for each value that is the same; in texts about two towns most values differ
+MAX_ALIGNED_WORDS = 2_000
+MAX_VALUE_WORDS = 5
 
 _WORD = re.compile(r"\w+")
+_VALUE_WORD = re.compile(r"\w+(?:[.,:’'-]\w+)*")
+
+
+class Exchange(NamedTuple):
+    """The words that two copies of a text have in one place, each with its start and end."""
+
+    ours: tuple[int, int]
+    theirs: tuple[int, int]
 
 
 def registrable_domain(host: str) -> str:
@@ -59,6 +76,63 @@ def are_altered(one: frozenset[int], other: frozenset[int]) -> bool:
     """Whether the shorter of two texts stands nearly whole in the longer, and not as it is."""
     shorter = min(len(one), len(other))
     return shorter >= MIN_SHINGLES and ALTERED_SHARE * shorter <= len(one & other) < shorter
+
+
+@lru_cache(maxsize=64)
+def find_exchanges(one: str, other: str) -> tuple[Exchange, ...]:
+    """Where a text has other values than a copy of it, or of a part of it; nothing for texts that are no copies.
+
+    Names and numbers are values; in a copy that is nearly whole, so are any words.
+    """
+    prints = shingles(one), shingles(other)
+    common = len(prints[0] & prints[1]) / min(map(len, prints))
+    is_whole = common >= ALTERED_SHARE
+    ours, theirs = ([*_VALUE_WORD.finditer(text)] for text in (one, other))
+    if common < MIN_COMMON_SHARE or max(len(ours), len(theirs)) > MAX_ALIGNED_WORDS:
+        return ()
+    sides = [[match[0].casefold() for match in side] for side in (ours, theirs)]
+    edits = SequenceMatcher(None, *sides, autojunk=False).get_opcodes()
+    if not is_whole:  # from the first run of words that is in both to the last one
+        runs = [n for n, (tag, a, b, *_) in enumerate(edits) if tag == "equal" and b - a >= SHINGLE_WORDS]
+        edits = edits[runs[0] : runs[-1] + 1] if runs else []
+    same = [match[0] for tag, a, b, *_ in edits if tag == "equal" for match in ours[a:b]]
+    length = max(edits[-1][2] - edits[0][1], edits[-1][4] - edits[0][3]) if edits and not is_whole else 0
+    changes = [(ours[a:b], theirs[c:d]) for a, b, c, d in _join_changes(edits)]
+    changes = [pair for pair in changes if all(0 < len(side) <= MAX_VALUE_WORDS for side in pair)]
+    values = [pair for pair in changes if all(any(_is_value(match[0]) for match in side) for side in pair)]
+    agreeing = sum(map(_is_value, same))
+    is_copy = len(same) >= max(MIN_COMMON_WORDS, MIN_SAME_SHARE * length) and agreeing >= MIN_COMMON_VALUES
+    if not is_copy or len(values) > MAX_CHANGED_VALUES * agreeing:
+        return ()
+    return tuple(
+        Exchange((mine[0].start(), mine[-1].end()), (there[0].start(), there[-1].end()))
+        for mine, there in (changes if is_whole else values)
+        if _are_different(mine, there)
+    )
+
+
+def _join_changes(edits: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+    """The places where two texts differ; two with one word between them are one, as in a date."""
+    spans: list[tuple[int, int, int, int]] = []
+    for tag, *span in edits:
+        a, b, c, d = span
+        if tag == "equal":
+            continue
+        if spans and a - spans[-1][1] <= 1 and c - spans[-1][3] <= 1:
+            spans[-1] = (spans[-1][0], b, spans[-1][2], d)
+        else:
+            spans.append((a, b, c, d))
+    return spans
+
+
+def _is_value(word: str) -> bool:
+    return word[0].isdigit() or word[0].isupper()
+
+
+def _are_different(one: Sequence[re.Match[str]], other: Sequence[re.Match[str]]) -> bool:
+    """Whether words say something, and other words nothing of the same."""
+    terms = [{term for match in side for part in _WORD.findall(match[0]) for term in word_terms(part)} for side in (one, other)]
+    return all(terms) and not terms[0] <= terms[1] and not terms[1] <= terms[0]
 
 
 def merge_copies(about: Mapping[int, str], texts: Sequence[str]) -> dict[int, str]:

@@ -6,6 +6,7 @@ import pytest
 
 from nexi.checking.conflicts import find_conflicts
 from nexi.checking.pages import Snapshot, prepare
+from nexi.text.scope import DocumentScope
 from nexi.types import Claim, Conflict, ConflictValue, Evidence, Verdict
 
 OTHER_WORDS = (
@@ -263,3 +264,62 @@ def test_of_copies_of_one_text_a_sentence_of_few_words_is_compared_too() -> None
     }
     conflicts = find_conflicts("", [claim("It functioned from May 7, 1975 to April 1979. [1]")], pages)
     assert [[r.value for r in conflict.readings] for conflict in conflicts] == [["May 7, 1975", "January 1, 1970"]]
+
+
+BRIDGE = (
+    "The Orsa Bridge is a stone bridge across the river Orsa in the north of Zorbia, nine miles west of Velm. The engineers "
+    "Ada Holt and Carl Brenner drew it, and local masons of the Falk family built it in {} from blocks of red granite. Its {} "
+    "arches carried the railway to Lind until the flood of May 1951."
+)
+BUILT = "Orsa Bridge was finished in 1867, says the board of the museum."
+
+
+def conflicts_of_copies(copy: str, *, title: str = "Orsa Bridge", days: tuple[str, str] = ("", "")) -> list[list[str]]:
+    """The values shown for an answer from another page, beside a page with 1867 and nine arches and a copy of it."""
+    pages: dict[int, Snapshot | None] = {
+        1: page(BUILT, "one.org", "Orsa"),
+        2: page(BRIDGE.format(1867, "nine"), "two.org", "Orsa Bridge"),
+        3: page(copy, "three.org", title),
+    }
+    scopes = {2: DocumentScope(day=days[0]), 3: DocumentScope(day=days[1])}
+    titles = {1: "Museum", 2: "Orsa Bridge", 3: title}
+    conflicts = find_conflicts("When was Orsa Bridge built?", [claim(f"{BUILT} [1]")], pages, titles, scopes)
+    return [[f"{r.value} {[*r.numbers]}" for r in conflict.readings] for conflict in conflicts]
+
+
+def test_a_copy_of_any_page_with_another_value_than_the_answer_is_a_disagreement() -> None:
+    assert conflicts_of_copies(BRIDGE.format(1855, "nine")) == [["1867 [2]", "1855 [3]"]]
+
+
+def test_a_copy_that_differs_in_what_the_answer_does_not_say_is_left_aside() -> None:
+    assert conflicts_of_copies(BRIDGE.format(1867, "five")) == []
+
+
+def test_a_copy_under_the_name_of_another_thing_does_not_disagree() -> None:
+    assert conflicts_of_copies(BRIDGE.format(1855, "nine"), title="Lindholm Viaduct") == []
+
+
+def test_an_older_version_of_a_page_is_no_altered_copy_of_it() -> None:
+    assert conflicts_of_copies(BRIDGE.format(1855, "nine"), days=("2024-01-01", "2020-01-01")) == []
+
+
+def test_a_later_edition_with_another_year_and_another_number_does_not_disagree() -> None:
+    text = (
+        "Orsa Township lies in Zorbia County, on the river Orsa between Velm and Lind, and has a school and a mill. As of the "
+        "{} census, its population was {} and it held most of the farms of Zorbia County. Ada Holt wrote its history in 1951."
+    )
+    pages: dict[int, Snapshot | None] = {
+        1: page("Orsa Township had 4,008 inhabitants when they were counted.", "one.org", "Orsa Township"),
+        2: page(text.format(2010, "4,008"), "two.org", "Orsa Township"),
+        3: page(text.format(2020, "3,849"), "three.org", "Orsa Township"),
+    }
+    said = claim("Orsa Township had 4,008 inhabitants when they were counted. [1]")
+    assert find_conflicts("How many people live in Orsa Township?", [said], pages) == ()
+
+
+def test_a_year_in_an_aside_is_not_the_time_of_a_number() -> None:
+    sentence = (
+        "As of the 2020 census, Orsa Township had 3,849 people (down from 4,008 in 2010) and contained 1,684 housing units."
+    )
+    other = "As of the 2010 census, Orsa Township had 4,008 people and contained 1,729 housing units."
+    assert found(sentence, other, title="Orsa Township") == []

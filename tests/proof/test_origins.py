@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.checking.origins import group_origins, is_copy, registrable_domain, shingles
+from nexi.checking.origins import find_exchanges, group_origins, is_copy, registrable_domain, shingles
 
 STORY = (
     "The Forth Bridge is a cantilever railway bridge across the Firth of Forth in the east of Scotland, nine miles west of "
@@ -69,3 +69,40 @@ def test_two_tellings_of_one_story_are_no_copies() -> None:
 
 def test_a_few_words_in_common_are_no_copy() -> None:
     assert not is_copy(shingles("The bridge was opened in 1890."), shingles("The bridge was opened in 1890."))
+
+
+def exchanged_words(one: str, other: str) -> list[tuple[str, str]]:
+    return [(one[slice(*ours)], other[slice(*theirs)]) for ours, theirs in find_exchanges(one, other)]
+
+
+def test_the_values_of_an_altered_copy_are_laid_beside_those_of_the_text() -> None:
+    text = f"{STORY} {OTHER}"
+    altered = text.replace("1890", "1901").replace("Sir John Fowler", "Dame Ada Holt").replace("cantilever", "wooden")
+    assert exchanged_words(text, altered) == [
+        ("cantilever", "wooden"),
+        ("1890", "1901"),
+        ("Sir John Fowler", "Dame Ada Holt"),
+    ]
+
+
+def test_of_a_text_that_was_copied_in_part_only_names_and_numbers_are_values() -> None:
+    altered = STORY.replace("1890", "1901").replace("symbol", "sign")
+    guide = (
+        "Boats leave from the pier on every day of the summer, and tickets are sold in the shop beside the old station. " * 3
+    )
+    assert exchanged_words(f"{OTHER} {STORY}", f"{altered} {guide}") == [("1890", "1901")]
+
+
+def test_texts_about_two_towns_in_the_same_words_have_no_altered_values() -> None:
+    text = (
+        "{} is a township in Zorbia County. As of the census of 2000, there were {} people, {} households and {} families "
+        "in the township. The population density was {} people per square mile. There were {} housing units at an average "
+        "density of {}. The median income for a household in the township was ${}, and for a family ${}."
+    )
+    one = text.format("Aetna", 909, 335, 268, 25.6, 352, 9.9, "44,286", "52,784")
+    other = text.format("Bijou", "1,636", 610, 477, 45.3, 670, 18.5, "38,110", "41,000")
+    assert exchanged_words(one, other) == []
+
+
+def test_a_text_and_its_exact_copy_have_no_altered_values() -> None:
+    assert exchanged_words(STORY, STORY) == exchanged_words(STORY, OTHER) == []
