@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -259,6 +259,20 @@ def holds_wanted(ranking: SentenceRanking, sentence: PassageSentence) -> bool:
     sign = _SIGNS.get(wants)
     matches = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if wants == "code" else text)) if sign else ()
     return any(m not in ranking.question.text for m in matches)
+
+
+def list_candidates(ranking: SentenceRanking, usable: Sequence[Scored], pages: Collection[int]) -> list[Scored]:
+    """The sentences of pages about one thing, with those that hold what is asked for and no word of the question."""
+    own = [s for s in usable if s.page in pages]
+    own_places = {(s.page, s.place) for s in own}
+    if ranking.wants in ("date", "number", "place", "person"):
+        own += [
+            Scored(0.0, page, place, sentence, frozenset())
+            for page in pages
+            for place, sentence in enumerate(ranking.sentences[page])
+            if (page, place) not in own_places and sentence.kind == "prose" and holds_wanted(ranking, sentence)
+        ]
+    return own
 
 
 def find_wanted_words(ranking: SentenceRanking, words: Sequence[str]) -> list[int]:

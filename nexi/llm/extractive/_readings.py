@@ -6,7 +6,7 @@ Above `_outdated`, below `composition` and `answerability`. Each reading has the
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from msgspec import Struct
@@ -15,9 +15,10 @@ from nexi.checking.origins import merge_copies
 from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
 from nexi.llm.extractive._comparison import tells_life_day
 from nexi.llm.extractive._disputes import put_altered_first, settle_values
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
 from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated, scope_of
+from nexi.llm.extractive._quotation import is_file_name
 from nexi.llm.extractive.answerability import rate_answer
 from nexi.text.references import find_namesakes, find_qualified, find_things_of_kind, name_subject
 from nexi.text.scope import asks_for_now, asks_for_past, asks_for_state, find_periods
@@ -26,7 +27,10 @@ __all__ = ["Reading", "find_readings"]
 
 
 class Reading(Struct, frozen=True):
-    """A thing or a period that a question may mean, with the sentences that answer for it; all of them where pages disagree."""
+    """A thing or a period that a question may mean, with the sentences that answer for it; all of them where pages disagree.
+
+    The label is "" where nothing says what the page is about.
+    """
 
     label: str
     sentences: tuple[Scored, ...]
@@ -58,7 +62,7 @@ def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare:
     about = merge_copies(about, [page.text for page in ranking.pages])
     readings: list[Reading] = []
     for label in dict.fromkeys(about.values()):
-        own = _list_candidates(ranking, usable, [page for page, thing in about.items() if thing == label])
+        own = list_candidates(ranking, usable, [page for page, thing in about.items() if thing == label])
         if own:
             rest = [s for s in usable if about.get(s.page, label) == label]
             pages = [page for page, thing in about.items() if thing == label]
@@ -74,20 +78,6 @@ def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare:
             other = _answer_otherwise(ranking, rest, candidates, readings)
             readings += [other] if other else []
     return readings
-
-
-def _list_candidates(ranking: SentenceRanking, usable: Sequence[Scored], pages: Collection[int]) -> list[Scored]:
-    """The sentences of pages about one thing, with those that hold what is asked for and no word of the question."""
-    own = [s for s in usable if s.page in pages]
-    own_places = {(s.page, s.place) for s in own}
-    if ranking.wants in ("date", "number", "place", "person"):
-        own += [
-            Scored(0.0, page, place, sentence, frozenset())
-            for page in pages
-            for place, sentence in enumerate(ranking.sentences[page])
-            if (page, place) not in own_places and sentence.kind == "prose" and holds_wanted(ranking, sentence)
-        ]
-    return own
 
 
 def _answer_otherwise(
@@ -106,10 +96,11 @@ def _answer_otherwise(
 
 
 def _name_page(ranking: SentenceRanking, number: int) -> str:
-    """What a page is about where that has a word of the question, else its title."""
+    """What a page is about where that has a word of the question, else its title; "" for one that has only a file name."""
     page = ranking.pages[number]
     subject = name_subject(page.title, page.text)
-    return subject if ranking.question.weights.keys() & set(ranking.words.stems(subject)) else page.title
+    is_named = ranking.question.weights.keys() & set(ranking.words.stems(subject))
+    return subject if is_named else "" if is_file_name(page.title, page.url) else page.title
 
 
 def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], label: str) -> Reading:

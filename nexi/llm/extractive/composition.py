@@ -14,7 +14,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.checking.conflicts import DISAGREE
+from nexi.checking.conflicts import DIFFER, DISAGREE
 from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
 from nexi.llm.extractive._disputes import put_altered_first, settle_values
@@ -41,6 +41,7 @@ from nexi.llm.extractive._limits import (
     MIN_NAME_CHARS,
     MIN_SENTENCE_WORDS,
 )
+from nexi.llm.extractive._others import find_other_answers, quote_briefly
 from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import (
     fit_sentences,
@@ -87,7 +88,11 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
     if not quotable:
         return ExtractiveAnswer(answered=rate_words(question, evidence))
     if (readings := find_readings(evidence, compare)) and _are_answered(evidence, readings):
-        return ExtractiveAnswer(_quote_readings(evidence, readings), answered="depends")
+        quoted = [s for reading in readings for s in reading.sentences]
+        others = [s for reading in readings if not reading.label for s in reading.sentences]
+        others += find_other_answers(evidence, leave_out_outdated(evidence, quotable), quoted, compare)
+        lines = (*_quote_readings(evidence, readings), *_quote_others(evidence, others, DIFFER))
+        return ExtractiveAnswer(lines, answered="depends")
     usable = leave_out_outdated(evidence, quotable)
     sides = _Subjects(evidence, usable).sides()
     if sides and (short := compare_sides(question, *(s for s, _ in sides))):
@@ -131,6 +136,9 @@ def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: C
     best, is_unit = candidates[0], candidates[0].scored.last > 0
     if not is_unit:
         values = settle_values(evidence, best.scored, usable)
+        others = find_other_answers(evidence, usable, values.chosen, compare)
+        if others:
+            return AnswerDraft(best, _quote_others(evidence, (*values.chosen, *others)), DIFFER.strip())
         if values.is_disputed:
             return AnswerDraft(best, _quote_lines(evidence, values.chosen, MAX_BLOCK_WORDS), DISAGREE.strip())
         minority = {(s.page, s.place) for s in values.aside}
@@ -194,13 +202,21 @@ def _quote_sides(
 def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> tuple[tuple[str, int], ...]:
     """A line for each reading; where pages give different values, with both of them."""
     lines: list[tuple[str, int]] = []
-    for reading in readings:
+    for reading in (reading for reading in readings if reading.label):
         quotes = [shorten_sentence(quote_sentence(evidence, s), evidence, MAX_WORDS) for s in reading.sentences]
         numbers = [evidence.pages[s.page].number for s in reading.sentences]
         quotations = [f"{quote} [{number}] " for quote, number in zip(quotes[:-1], numbers, strict=False)]
         lead = DISAGREE if reading.is_disputed else ""
         lines.append((f"- {reading.label}: {lead}{''.join(quotations)}{quotes[-1]}", numbers[-1]))
     return tuple(lines)
+
+
+def _quote_others(evidence: SentenceRanking, sentences: Sequence[Scored], lead: str = "") -> tuple[tuple[str, int], ...]:
+    """In one line what pages answer with different values."""
+    leads = [lead, *[""] * len(sentences)]
+    return tuple(
+        (lead + quote_briefly(evidence, s), evidence.pages[s.page].number) for lead, s in zip(leads, sentences, strict=False)
+    )
 
 
 def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:

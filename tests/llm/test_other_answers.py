@@ -1,0 +1,81 @@
+"""What several pages answer with different values, where nothing says that they are about different things."""
+
+from __future__ import annotations
+
+import pytest
+
+from nexi.types import PageView
+from tests.llm.test_answer_forms import answer, prefers
+
+QUESTION = "When was the Orsa Savings Bank founded?"
+DIFFER = "Sources disagree, or speak of different things:"
+FIRST = "Founded on 1 January 1877 as the Orsa Savings Bank, it served the poor of the harbour."
+SECOND = "The Orsa Savings Bank was formed in 1904 by the post office."
+
+
+def cut(number: int, text: str) -> PageView:
+    """A text without a title, as one that was cut out of a page."""
+    return PageView(f"file:///files/{number}.txt", number, f"{number}.txt", text)
+
+
+def test_pages_that_answer_with_different_dates_are_quoted_side_by_side() -> None:
+    text = answer(QUESTION, cut(1, FIRST), cut(2, SECOND), compare=prefers("Founded on", "formed in"))
+    assert text == f"{DIFFER} {FIRST} [1] {SECOND} [2]"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "The Orsa Savings Bank was formed in January 1877 by the post office.",
+        "The Orsa Savings Bank was formed by the post office.",
+        "The Orsa Savings Bank moved in 1904 to Lind.",
+    ],
+    ids=["the same date", "no date", "a sentence that is far from the question"],
+)
+def test_a_page_that_gives_no_other_answer_is_no_other_side(other: str) -> None:
+    assert DIFFER not in answer(QUESTION, cut(1, FIRST), cut(2, other), compare=prefers("Founded on", "formed in", "formed by"))
+
+
+def test_without_a_reading_model_no_other_answers_are_looked_for() -> None:
+    assert DIFFER not in answer(QUESTION, cut(1, FIRST), cut(2, SECOND))
+
+
+def test_numbers_are_other_answers_whatever_year_they_are_of() -> None:
+    pages = cut(1, "Orsa had 1,243 people in 2010."), cut(2, "In 2010 some 924 people lived in Orsa.")
+    text = answer("How many people live in Orsa?", *pages, compare=prefers("people"))
+    assert text == f"{DIFFER} In 2010 some 924 people lived in Orsa. [2] Orsa had 1,243 people in 2010. [1]"
+    again = cut(2, "In 2015 some 1243 people lived in Orsa.")
+    assert DIFFER not in answer("How many people live in Orsa?", pages[0], again, compare=prefers("people"))
+
+
+def test_a_name_that_stands_on_the_quoted_page_is_no_other_answer() -> None:
+    first = cut(1, "The Orsa Album is a record by Ane Falk. Carl Brenner plays the piano on it.")
+    pages = first, cut(2, "The Orsa Album was sung by Carl Brenner."), cut(3, "The Orsa Album was sung by Ida Lund.")
+    text = answer("Who is the singer of the Orsa Album?", *pages, compare=prefers("record by", "sung by"))
+    assert DIFFER in text
+    assert "[3]" in text
+    assert not ("[1]" in text and "[2]" in text)
+
+
+def test_of_a_long_line_the_words_around_the_answer_are_quoted() -> None:
+    filler = "menu tools edit view history print export item "
+    long = f"{filler * 6}Orsa Savings Bank founded 1904 {filler * 6}".strip()
+    text = answer(QUESTION, cut(1, FIRST), cut(2, long), compare=prefers("Founded on", "founded 1904"))
+    quote = text.partition(f"{DIFFER} ")[2].partition(" [2] ")[0]
+    assert (quote[:2], quote[-2:]) == ("… ", " …")
+    assert " item Orsa Savings Bank founded 1904 menu " in quote
+    assert len(quote.split()) == 32
+
+
+def test_a_page_without_a_name_stands_below_the_things_of_one_name() -> None:
+    pages = (
+        cut(1, "Orsa Fort (Utah) Orsa Fort is a fort in Utah. Orsa Fort was built in 1867 by Ada Holt."),
+        cut(2, "Orsa Fort (Cork) Orsa Fort is a fort in Cork. Orsa Fort was built in 1743 by the crown."),
+        cut(3, "Visitors hear that masons of the valley finished Orsa Fort in 1855."),
+    )
+    lines = answer("When was Orsa Fort built?", *pages, compare=prefers("was built", "finished")).splitlines()
+    assert [line.partition(":")[0] for line in lines if line] == [
+        "- Orsa Fort (Utah)",
+        "- Orsa Fort (Cork)",
+        "Sources disagree, or speak of different things",
+    ]
