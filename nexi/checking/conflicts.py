@@ -116,7 +116,7 @@ def find_conflicts(
         for group in _find_disagreements(claim, pages, about, question_terms, scopes, leads, copies, asks_for_state(question))
     ]
     groups += _find_altered(claims[:MAX_CLAIMS], pages, about, scopes, leads, groups)
-    groups = [group for group in groups if len({things[s.number] for values in group for s in values} - {""}) < 2]
+    groups = [group for group in groups if _may_disagree(group, things, pages)]
     other_things = {numbers[place] for place in find_other_things(question, list(leads.values()))}
     groups = [group for group in groups if len({s.number in other_things for values in group for s in values}) < 2]
     if not groups:
@@ -126,6 +126,23 @@ def find_conflicts(
     origins = group_origins({number: (host, pages[number].text) for number, host in hosts.items()}, works)
     conflicts = {_identify(group): _make_conflict(group, origins, scopes) for group in reversed(groups)}
     return tuple(reversed(conflicts.values()))[:MAX_CONFLICTS]
+
+
+def _may_disagree(group: Group, things: Mapping[int, str], pages: Mapping[int, Snapshot]) -> bool:
+    """Whether pages may be about one thing.
+
+    Where several things have the name that was asked for, a page that names none of them may be about any, unless it is a copy.
+    """
+    first, *others = dict.fromkeys(statement.number for statement in chain(*group))
+    names = {things[number] for number in (first, *others)} - {""}
+    if len(names) > 1 or not any(things.values()):
+        return len(names) < 2
+    text = pages[first].plain.text
+    return any(
+        things[number] == things[first] != "" or are_copies(text, other) or find_exchanges(text, other)
+        for number in others
+        for other in (pages[number].plain.text,)
+    )
 
 
 def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:

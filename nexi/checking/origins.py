@@ -82,7 +82,7 @@ def are_altered(one: frozenset[int], other: frozenset[int]) -> bool:
 def find_exchanges(one: str, other: str) -> tuple[Exchange, ...]:
     """Where a text has other values than a copy of it, or of a part of it; nothing for texts that are no copies.
 
-    Names and numbers are values; in a copy that is nearly whole, so are any words.
+    In a copy of a part only numbers count: a name may be translated there.
     """
     prints = shingles(one), shingles(other)
     common = len(prints[0] & prints[1]) / min(map(len, prints))
@@ -100,13 +100,14 @@ def find_exchanges(one: str, other: str) -> tuple[Exchange, ...]:
     changes = [(ours[a:b], theirs[c:d]) for a, b, c, d in _join_changes(edits)]
     changes = [pair for pair in changes if all(0 < len(side) <= MAX_VALUE_WORDS for side in pair)]
     values = [pair for pair in changes if all(any(_is_value(match[0]) for match in side) for side in pair)]
+    numbers = [pair for pair in values if all(any(match[0][0].isdigit() for match in side) for side in pair)]
     agreeing = sum(map(_is_value, same))
     is_copy = len(same) >= max(MIN_COMMON_WORDS, MIN_SAME_SHARE * length) and agreeing >= MIN_COMMON_VALUES
     if not is_copy or len(values) > MAX_CHANGED_VALUES * agreeing:
         return ()
     return tuple(
         Exchange((mine[0].start(), mine[-1].end()), (there[0].start(), there[-1].end()))
-        for mine, there in (changes if is_whole else values)
+        for mine, there in (changes if is_whole else numbers)
         if _are_different(mine, there)
     )
 

@@ -85,8 +85,8 @@ def test_the_values_of_an_altered_copy_are_laid_beside_those_of_the_text() -> No
     ]
 
 
-def test_of_a_text_that_was_copied_in_part_only_names_and_numbers_are_values() -> None:
-    altered = STORY.replace("1890", "1901").replace("symbol", "sign")
+def test_of_a_text_that_was_copied_in_part_only_numbers_are_values() -> None:
+    altered = STORY.replace("1890", "1901").replace("symbol of Scotland", "symbol of Wales")
     guide = (
         "Boats leave from the pier on every day of the summer, and tickets are sold in the shop beside the old station. " * 3
     )

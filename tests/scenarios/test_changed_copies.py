@@ -47,7 +47,9 @@ def test_a_copy_without_the_title_and_with_another_date_is_kept_beside_the_text(
 def test_the_sixth_file_that_bears_on_a_question_is_read_too() -> None:
     rest = "Visitors reach it by the ferry from Lind, and the keeper of the house shows them the walls and the well."
     files = {f"{n}.txt": f"Orsa Fort stands above the river Orsa. It has {n} towers. {rest} Path {n}." for n in range(5)}
-    answer = ask({**files, "5.txt": "masons of the Falk family built Orsa Fort in 1867 of red stone."}, "When was Orsa Fort built?")
+    answer = ask(
+        {**files, "5.txt": "masons of the Falk family built Orsa Fort in 1867 of red stone."}, "When was Orsa Fort built?"
+    )
     assert "built Orsa Fort in 1867" in answer.text
 
 

@@ -14,7 +14,7 @@ from nexi.checking.values import Value, list_dates
 from nexi.llm.extractive._choice import READING, Candidate, Compare, rate_candidates
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_WORDS
-from nexi.llm.extractive._quotation import quote_sentence
+from nexi.llm.extractive._quotation import is_file_name, quote_sentence
 from nexi.llm.extractive._weights import load_weights
 
 __all__ = ["find_other_answers", "quote_briefly"]
@@ -23,13 +23,15 @@ __all__ = ["find_other_answers", "quote_briefly"]
 def find_other_answers(
     ranking: SentenceRanking, usable: Sequence[Scored], quoted: Sequence[Scored], compare: Compare | None
 ) -> list[Scored]:
-    """Sentences of further pages that are about as near to the question as the best, with values that no quoted page has."""
+    """Sentences of further texts without a title that are about as near to the question as the best, with other values.
+
+    Pages with titles are told apart by these, and a question may need two of them.
+    """
     if compare is None or ranking.question.language or ranking.wants not in ("date", "number", "person", "place", "name"):
         return []
     quoted_pages = {s.page for s in quoted}
-    best_of_page = [
-        best for page in range(len(ranking.pages)) if (best := _find_best(ranking, usable, page, compare)) is not None
-    ]
+    untitled = [number for number, page in enumerate(ranking.pages) if is_file_name(page.title, page.url)]
+    best_of_page = [best for page in untitled if (best := _find_best(ranking, usable, page, compare)) is not None]
     weights = load_weights(READING)
     most = max((best.nearness for best in best_of_page), default=0.0)
     others: list[Scored] = []
