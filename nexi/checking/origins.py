@@ -91,7 +91,7 @@ def find_exchanges(one: str, other: str) -> tuple[Exchange, ...]:
     if common < MIN_COMMON_SHARE or max(len(ours), len(theirs)) > MAX_ALIGNED_WORDS:
         return ()
     sides = [[match[0].casefold() for match in side] for side in (ours, theirs)]
-    edits = SequenceMatcher(None, *sides, autojunk=False).get_opcodes()
+    edits = SequenceMatcher(None, sides[0], sides[1], autojunk=False).get_opcodes()
     if not is_whole:  # from the first run of words that is in both to the last one
         runs = [n for n, (tag, a, b, *_) in enumerate(edits) if tag == "equal" and b - a >= SHINGLE_WORDS]
         edits = edits[runs[0] : runs[-1] + 1] if runs else []
