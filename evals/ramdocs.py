@@ -3,8 +3,8 @@
     python -m evals.ramdocs [--half 1] [--sample 40] [--show] [--save]
 
 Each document of a question is a file without a title. A right answer counts where the text has it, case and space ignored; a
-wrong one where it stands outside the lines that report a disagreement, because those say that a value is disputed; the line
-"Sources disagree, or speak of different things" is one of them, and none of the disagreements that count as shown. Rules were
+wrong one where it stands outside the lines that report a disagreement, because those say that a value is disputed. What stands
+after "Other pages differ, or speak of other things" is part of the answer, and no disagreement that counts as shown. Rules were
 written with the first half of the rows (`--half 0`) in view; totals of the second, and what was shown there without reason,
 were seen when one of several rules was chosen, so that neither half is held out. Beside nexi stands the plainest method: of
 each document the sentence that is nearest to the question by the reading model. Fails where a share falls below its floor; a
@@ -32,7 +32,7 @@ from nexi.types import Answer
 RESULTS = Path(__file__).resolve().parent / "ramdocs.md"
 # The least and the most per cent of each half.
 FLOORS = {
-    "all right, none wrong": (47.0, 100.0),
+    "all right, none wrong": (37.0, 100.0),
     "disagreement shown, with misinformation": (37.0, 100.0),
     "disagreement shown, without misinformation": (0.0, 8.0),
 }

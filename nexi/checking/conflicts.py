@@ -43,7 +43,7 @@ from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
 
 DISAGREE = "Sources disagree: "  # before the quotations of an answer that leaves a value open
-DIFFER = "Sources disagree, or speak of different things: "  # where nothing tells which
+DIFFER = "Other pages differ, or speak of other things: "  # where nothing tells which
 MAX_CONFLICTS, MAX_READINGS, MAX_CLAIMS = 3, 4, 60
 MAX_NEAR = 12  # sentences of one page that are compared with one sentence of the answer
 MAX_SENTENCE_CHARS = 600

@@ -8,7 +8,7 @@ from nexi.types import PageView
 from tests.llm.test_answer_forms import answer, prefers
 
 QUESTION = "When was the Orsa Savings Bank founded?"
-DIFFER = "Sources disagree, or speak of different things:"
+DIFFER = "Other pages differ, or speak of other things:"
 FIRST = "Founded on 1 January 1877 as the Orsa Savings Bank, it served the poor of the harbour."
 SECOND = "The Orsa Savings Bank was formed in 1904 by the post office."
 
@@ -77,5 +77,5 @@ def test_a_page_without_a_name_stands_below_the_things_of_one_name() -> None:
     assert [line.partition(":")[0] for line in lines if line] == [
         "- Orsa Fort (Utah)",
         "- Orsa Fort (Cork)",
-        "Sources disagree, or speak of different things",
+        "Other pages differ, or speak of other things",
     ]
