@@ -70,6 +70,9 @@ def find_subject(part: str) -> str:
     if start > 2 and low[0] in _WH - _NOUN_WH and low[1] in _ARTICLES:
         return _strip_words(words[1:start])  # "how a table is created"
     if start < 0:
+        to = low.index("to", 3) if "to" in low[3:] else 0
+        if to and low[0] in _WH and words[to - 1][:1].isupper():  # "what caused the Black Death to spread"
+            return _strip_words(words[2:to])
         return _strip_words(
             words[2:] if low[:1] and low[0] in _WH else _after_of(words) if low[:1] and low[0] in _COMMANDS else []
         )

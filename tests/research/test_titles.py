@@ -41,6 +41,8 @@ from nexi.research.titles import make_heading, make_title
         ("When is Zorb a good choice, and when does a big machine work better?", "When Zorb is a good choice"),
         ("Which pipe types does Zorb offer, and when are bent pipes useful?", "Pipe types in Zorb"),
         ("Locks in Zorb: how they work, what a latch is and how errors are handled", "Locks in Zorb"),
+        ("What caused the Black Death to spread, and how did it change towns?", "The Black Death"),
+        ("What caused the move to remote work, and what came of it?", "The move to remote work"),
         ("Why do small firms rent old offices, how is one found, and who pays?", "Small firms rent old offices"),
     ],
 )
