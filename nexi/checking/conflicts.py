@@ -110,12 +110,9 @@ def find_conflicts(
     things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
     prints = {n: shingles(pages[n].text) for n in numbers}
     copies = {n: frozenset(m for m in numbers if m != n and are_altered(prints[n], prints[m])) for n in numbers}
-    groups = [
-        group
-        for claim in claims[:MAX_CLAIMS]
-        for group in _find_disagreements(claim, pages, about, question_terms, scopes, leads, copies, asks_for_state(question))
-    ]
-    groups += _find_altered(claims[:MAX_CLAIMS], pages, about, scopes, leads, groups)
+    comparison = _Comparison(question_terms, asks_for_state(question), pages, about, scopes, leads, copies)
+    groups = [group for claim in claims[:MAX_CLAIMS] for group in comparison.find_disagreements(claim)]
+    groups += _find_altered(claims[:MAX_CLAIMS], comparison, groups)
     groups = [group for group in groups if _may_disagree(group, things, pages)]
     other_things = {numbers[place] for place in find_other_things(question, list(leads.values()))}
     groups = [group for group in groups if len({s.number in other_things for values in group for s in values}) < 2]
@@ -169,43 +166,78 @@ def find_difference(one: str, other: str, about: str, *, is_same_text: bool = Fa
 Group = list[list[Statement]]  # the values that sources give for one thing, the answer's first
 
 
-def _find_disagreements(
-    claim: Claim,
-    pages: Mapping[int, Snapshot],
-    about: Mapping[int, frozenset[str]],
-    question_terms: frozenset[str],
-    scopes: Mapping[int, DocumentScope],
-    leads: Mapping[int, tuple[str, str]],
-    copies: Mapping[int, frozenset[int]],
-    is_state: bool,
-) -> Iterator[Group]:
-    supports = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
-    behind = [e.number for e in supports if e.number in pages]
-    sentence = parse_text(without_markers(claim.text).rpartition(DISAGREE)[2].rpartition(DIFFER)[2])
-    if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
-        return
-    ours = Statement(behind[0], sentence, about[behind[0]] | question_terms)
-    periods = scopes[behind[0]].periods
-    others = [
-        n
-        for n in pages
-        if n not in behind
-        and (
-            not periods
-            or not scopes[n].periods
-            or any(a.meets(b) for a in scopes[n].periods for b in periods)
-            or (is_state and scopes[n].is_of_family(scopes[behind[0]]))
-        )
-    ]
-    least = min(MIN_SHARED, len(sentence.terms))
-    near: list[Statement] = []  # the sentences of each page that share enough words with this one, the nearest first
-    for n in others:
-        counts: Counter[int] = Counter()
-        for term in sentence.terms:
-            counts.update(pages[n].places.get(term, ()))
-        is_copy = n in copies[behind[0]]  # there a sentence of two words that say something is the same sentence
-        places = [at for at, count in counts.most_common(MAX_NEAR) if count >= least > 1 or is_copy]
-        near += (Statement(n, pages[n].parse_between(at, at), about[n]) for at in places)
+class _Comparison(Struct, frozen=True):
+    """The pages of a question, and what is known of each: what it is about, when it holds, how it begins, and its copies."""
+
+    question_terms: frozenset[str]
+    is_state: bool  # the question asks what holds, so that versions of several periods are compared
+    pages: Mapping[int, Snapshot]
+    about: Mapping[int, frozenset[str]]
+    scopes: Mapping[int, DocumentScope]
+    leads: Mapping[int, tuple[str, str]]
+    copies: Mapping[int, frozenset[int]]
+
+    def find_disagreements(self, claim: Claim) -> Iterator[Group]:
+        """What other pages say in the place of a sentence of the answer: other values, then other names."""
+        supports = [e for e in claim.evidence if e.verdict is Verdict.FOUND or (e.verdict is Verdict.NOT_FOUND and e.span)]
+        behind = [e.number for e in supports if e.number in self.pages]
+        sentence = parse_text(without_markers(claim.text).rpartition(DISAGREE)[2].rpartition(DIFFER)[2])
+        if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
+            return
+        ours = Statement(behind[0], sentence, self.about[behind[0]] | self.question_terms)
+        near = self._find_near(sentence, behind)
+        yield from _group_values(ours, near, behind)
+        yield from self._group_names(replace(ours, text=self._without_label(sentence, behind)), near, behind)
+
+    def _find_near(self, sentence: ParsedText, behind: Sequence[int]) -> list[Statement]:
+        """The sentences of each other page of the time that share enough words with this one, the nearest first."""
+        least = min(MIN_SHARED, len(sentence.terms))
+        near: list[Statement] = []
+        for n, page in self.pages.items():
+            if n in behind or not self._is_of_time(n, behind[0]):
+                continue
+            counts: Counter[int] = Counter()
+            for term in sentence.terms:
+                counts.update(page.places.get(term, ()))
+            is_copy = n in self.copies[behind[0]]  # there a sentence of two words that say something is the same sentence
+            places = [at for at, count in counts.most_common(MAX_NEAR) if count >= least > 1 or is_copy]
+            near += (Statement(n, page.parse_between(at, at), self.about[n]) for at in places)
+        return near
+
+    def _is_of_time(self, number: int, other: int) -> bool:
+        """Whether values of two pages may hold for one time."""
+        one, two = self.scopes[number], self.scopes[other]
+        is_version = self.is_state and one.is_of_family(two)
+        return is_version or not one.periods or not two.periods or any(a.meets(b) for a in one.periods for b in two.periods)
+
+    def _without_label(self, sentence: ParsedText, behind: Sequence[int]) -> ParsedText:
+        """A line of an answer for one reading without the reading's name, which its page does not have in that place."""
+        label, colon, rest = sentence.text.partition(": ")
+        start = rest.rstrip(" .…")[:QUOTE_CHARS]
+        is_label = colon and start and len(label) <= MAX_LABEL_CHARS and rest[:1].isupper()
+        texts = [self.pages[n].text for n in behind]
+        return parse_text(rest) if is_label and any(start in t and sentence.text not in t for t in texts) else sentence
+
+    def _group_names(self, ours: Statement, near: Sequence[Statement], behind: Sequence[int]) -> Iterator[Group]:
+        """The names that pages have in the place of ours; of copies, whatever words."""
+        first = behind[0]
+        exchanges = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
+        if not exchanges:
+            pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
+            same = {n for _, theirs in pairs if may_be_same(self.leads[first], self.leads[n := theirs.number])}
+            same = {n for n in same if are_copies(self.pages[first].text, self.pages[n].text)}
+            exchanges = [(words, theirs) for words, theirs in pairs if theirs.number in same]
+        for own_name in dict.fromkeys(names[0] for names, _ in exchanges):
+            by_name: Group = [[replace(ours, number=number, name=own_name) for number in behind]]
+            for names, theirs in exchanges:
+                if names[0] == own_name:
+                    _add(by_name, replace(theirs, name=names[1]))
+            yield by_name
+
+
+def _group_values(ours: Statement, near: Sequence[Statement], behind: Sequence[int]) -> Iterator[Group]:
+    """The values that pages have in the place of each of ours; and what denies the whole sentence."""
+    sentence = ours.text
     values: list[Value] = [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal)]
     for value in (*(v for v in values if not _is_in_name(sentence.text, v)), None):
         mine = replace(ours, value=value)
@@ -216,47 +248,23 @@ def _find_disagreements(
             _add(group, next((s for s in own if s.agrees_with(mine)), own[0]))  # who says it both ways speaks of two things
         if len(group) > 1:
             yield group
-    label, colon, rest = sentence.text.partition(": ")
-    is_label = colon and len(label) <= MAX_LABEL_CHARS and rest[:1].isupper()
-    start = rest.rstrip(" .…")[:QUOTE_CHARS]
-    if not (is_label and start and any(start in pages[n].text and sentence.text not in pages[n].text for n in behind)):
-        rest = sentence.text  # only the name of its reading, which its page does not have, is left out
-    ours = replace(ours, text=parse_text(rest))
-    exchanges = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
-    if not exchanges:
-        pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
-        same = {n for _, theirs in pairs if may_be_same(leads[behind[0]], leads[n := theirs.number])}
-        same = {n for n in same if are_copies(pages[behind[0]].text, pages[n].text)}
-        exchanges = [(words, theirs) for words, theirs in pairs if theirs.number in same]
-    for own_name in dict.fromkeys(names[0] for names, _ in exchanges):
-        by_name: Group = [[replace(ours, number=number, name=own_name) for number in behind]]
-        for names, theirs in exchanges:
-            if names[0] == own_name:
-                _add(by_name, replace(theirs, name=names[1]))
-        yield by_name
 
 
-def _find_altered(
-    claims: Sequence[Claim],
-    pages: Mapping[int, Snapshot],
-    about: Mapping[int, frozenset[str]],
-    scopes: Mapping[int, DocumentScope],
-    leads: Mapping[int, tuple[str, str]],
-    groups: Sequence[Group],
-) -> list[Group]:
+def _find_altered(claims: Sequence[Claim], compared: _Comparison, groups: Sequence[Group]) -> list[Group]:
     """What the answer says and a page has, where a copy of that page has another value. Versions are no copies."""
     answer = " ".join(without_markers(claim.text) for claim in claims)
     pairs = {frozenset((a.number, b.number)) for group in groups for a in chain(*group) for b in chain(*group)}
     by_value: dict[str, Group] = {}
-    for one, other in permutations(pages, 2):
-        scope, other_scope = scopes[one], scopes[other]
+    for one, other in permutations(compared.pages, 2):
+        scope, other_scope = compared.scopes[one], compared.scopes[other]
         is_version = is_newer(scope, other_scope) or is_newer(other_scope, scope) or scope.periods != other_scope.periods
-        is_other = is_version or scope.standing or other_scope.standing or not may_be_same(leads[one], leads[other])
-        if is_other or frozenset((one, other)) in pairs:
+        is_other = scope.standing or other_scope.standing or not may_be_same(compared.leads[one], compared.leads[other])
+        if is_version or is_other or frozenset((one, other)) in pairs:
             continue
-        for ours, theirs in _find_altered_values(pages[one].plain.text, pages[other].plain.text):
+        texts = (compared.pages[n].plain.text for n in (one, other))
+        for ours, theirs in _find_altered_values(*texts):
             if _has_words(answer, ours.name):
-                mine, counterpart = (replace(s, number=n, about=about[n]) for s, n in ((ours, one), (theirs, other)))
+                mine, counterpart = (replace(s, number=n, about=compared.about[n]) for s, n in ((ours, one), (theirs, other)))
                 group = by_value.setdefault(ours.name.casefold(), [[mine]])
                 for statement in (mine, counterpart):
                     if all(s.number != statement.number for s in chain(*group)):
