@@ -4,7 +4,8 @@
 
 A sentence of a mini-web's page is taken as a sentence of an answer. Another page gets a changed copy of it: with another number
 or date, said in a frame or in other words, or denied. Such changes must be found. Copies that mean the same, speak of somebody
-else or of another year must not be. The pages without any change show how often the web itself raises an alarm.
+else or of another year must not be. The pages without any change show how often the web itself raises an alarm. Ends with exit
+code 1 where what must be found surely falls below its floor, or what must be quiet rises above its limit.
 """
 
 from __future__ import annotations
@@ -35,6 +36,15 @@ WEBS = ("dev", "multi")
 SEED = 5
 PAGES = 5
 FOUND, QUIET = "must be found", "must be quiet"
+# Per cent that must be shown at least, and that may be shown at most, where the interval of the sample leaves no doubt.
+FLOORS = {
+    "another value": 90.0,
+    "another value, in a frame": 90.0,
+    "another value, in other words": 80.0,
+    "another value, in a shorter sentence": 85.0,
+    "denied": 95.0,
+}
+LIMITS = {"the same": 3.0, "another value, of another subject": 10.0, "nothing planted": 3.0}
 FRAMES = ("According to a later survey, {}", "Most guides agree on this: {}", "It is often said that {}")
 OTHER_WORDS = {
     "built": "constructed", "about": "around", "many": "numerous", "large": "big", "began": "started", "begin": "start",
@@ -254,6 +264,21 @@ def table(web: str, figures: dict[str, tuple[int, int]], natural: tuple[int, int
     return lines
 
 
+def find_failures(web: str, figures: dict[str, tuple[int, int]], natural: tuple[int, int]) -> list[str]:
+    """What is shown too seldom or too often, beyond the chance of the sample."""
+    shares = {name: wilson_share(*counts) for name, counts in (*figures.items(), ("nothing planted", natural))}
+    low = [
+        f"{web}: {name} is shown in at most {share.high:.0f} %"
+        for name, share in shares.items()
+        if share.high < FLOORS.get(name, 0)
+    ]
+    return low + [
+        f"{web}: {name} is shown in at least {share.low:.0f} %"
+        for name, share in shares.items()
+        if share.low > LIMITS.get(name, 100)
+    ]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Disagreements between pages: found where planted, quiet elsewhere.")
     parser.add_argument("--web", choices=WEBS, action="append")
@@ -262,6 +287,7 @@ def main() -> int:
     parser.add_argument("--verbose", action="store_true", help="name what went wrong")
     parser.add_argument("--save", action="store_true", help="write evals/conflicts.md")
     args = parser.parse_args()
+    failures: list[str] = []
     lines = ["| web | what another page says | | n | shown % (95 %) |", "|---|---|---|---|---|"]
     for web in args.web or WEBS:
         source = find_source(args.data, web)
@@ -270,13 +296,15 @@ def main() -> int:
             continue
         figures, natural, wrong = measure(Web(source), args.count)
         lines += table(web, figures, natural)
+        failures += find_failures(web, figures, natural)
         if args.verbose:
             print("\n".join(f"{web}, {line}" for line in wrong), file=sys.stderr)
     print("\n".join(lines))
     if args.save:
         head = "# Disagreements between pages\n\nMade by `python -m evals.conflicts --save`; the file has the recipe.\n\n"
         RESULTS.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
-    return 0
+    print(*failures, sep="\n", file=sys.stderr)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ MIN_SAME_WORDS = 0.6  # of the shorter sentence, where a name is the only differ
 _BEFORE_YEAR = re.compile(
     r"(?:\b(?:in|since|by|from|until|till|to|of|around|about|year|before|after|and|during)|[(,–-])\s*$", re.IGNORECASE
 )
+_CAPITALS = re.compile(r"\s+[A-ZÀ-Þ][\w’'-]*(?:\s+[A-ZÀ-Þ]|[,.;]|\W*$)")
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
 
@@ -295,10 +296,13 @@ def _has_words(text: str, words: str) -> bool:
 
 
 def _is_in_name(text: str, value: Value) -> bool:
-    """Whether a year belongs to the name of a thing that there is in other years too: "the 1978 Orsa Cup"."""
+    """Whether a year belongs to the name of a thing that there is in other years too.
+
+    It does in "the 1978 Orsa Cup", and not in "the 1978 Swedish film".
+    """
     before, after = text[: value.start].rstrip(), text[value.end :]
-    is_led = not before or re.search(r"\b(?:the|an?)$", before, re.IGNORECASE) is not None
-    return is_led and value.text.strip().isdecimal() and re.match(r"\s+[A-ZÀ-Þ]", after) is not None
+    is_led = not before or re.search(r"\bthe$", before, re.IGNORECASE) is not None
+    return is_led and value.text.strip().isdecimal() and _CAPITALS.match(after) is not None
 
 
 def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str] | None:

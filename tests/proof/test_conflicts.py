@@ -103,6 +103,11 @@ def test_the_better_supported_value_comes_first_whatever_the_answer_says() -> No
             "3.2 million pounds [1] and 5.7 million pounds [2]",
         ),
         (
+            "The Forth Crossing is a 1942 Scottish film that was directed by Ada Lund.",
+            "The Forth Crossing is a 1951 Scottish film that was directed by Ada Lund.",
+            "1942 [1] and 1951 [2]",
+        ),
+        (
             "It opened in 1890 for the trains of the North British Railway.",
             "It opened in 1882 for the trains of the North British Railway.",
             "1890 [1] and 1882 [2]",
