@@ -103,8 +103,8 @@ def test_the_better_supported_value_comes_first_whatever_the_answer_says() -> No
             "3.2 million pounds [1] and 5.7 million pounds [2]",
         ),
         (
-            "The Forth Crossing is a 1942 Scottish film that was directed by Ada Lund.",
-            "The Forth Crossing is a 1951 Scottish film that was directed by Ada Lund.",
+            "The Forth Crossing is a 1942 Scottish film directed by Ada Lund, who wrote it with her sister and a friend.",
+            "The Forth Crossing is a 1951 Scottish film.",
             "1942 [1] and 1951 [2]",
         ),
         (
