@@ -69,18 +69,18 @@ def test_the_question_back_is_left_with_a_key_and_nothing_is_researched(
 
 
 def test_a_thing_that_was_never_named_is_asked_for_by_its_kind(env: dict[str, str], tmp_path: Path) -> None:
-    with terminal(["research", "-m", "extractive", "What is the legacy of the footballer and of this club?"], env) as screen:
+    with terminal(["research", "-m", "extractive", "What is the legacy of this club and of its fans?"], env) as screen:
         screen.expect("Which club do you mean? Type its name")
         screen.type(f"Farnborough{ENTER}")
         screen.ending()
     (report,) = saved_reports(tmp_path)
-    assert 'question: "What is the legacy of the footballer and of this club? (Farnborough)"' in report
+    assert 'question: "What is the legacy of this club and of its fans? (Farnborough)"' in report
 
 
 def test_a_kind_is_asked_for_once_at_the_prompt_too(env: dict[str, str], tmp_path: Path) -> None:
     with terminal(["-m", "extractive"], env) as screen:
         screen.expect("nexi>")
-        screen.type(f"/deep What is the legacy of the footballer and of this club?{ENTER}")
+        screen.type(f"/deep What is the legacy of this club and of its fans?{ENTER}")
         screen.expect("Which club do you mean? Type its name")
         screen.expect("nexi>")
         screen.type(f"Farnborough{ENTER}")
@@ -89,7 +89,7 @@ def test_a_kind_is_asked_for_once_at_the_prompt_too(env: dict[str, str], tmp_pat
         screen.type(CTRL_D)
         assert screen.ending() == 0
     (report,) = saved_reports(tmp_path)
-    assert ("of this club? (Farnborough)" in report, screen.text.count("Which club do you mean?")) == (True, 1)
+    assert ("of its fans? (Farnborough)" in report, screen.text.count("Which club do you mean?")) == (True, 1)
 
 
 def test_with_yes_nothing_is_asked_at_a_terminal_either(env: dict[str, str]) -> None:
