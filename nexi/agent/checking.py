@@ -243,8 +243,8 @@ class AnswerChecker:
         return " ".join(questions[-MAX_EARLIER_QUESTIONS:])
 
     def _find_open_reference(self) -> str:
-        """The kind of thing that the question speaks of and that nothing in the conversation has named."""
-        return find_open_reference(self.context.question, self._list_earlier_turns())
+        """The kind of thing that the question speaks of and that neither the conversation nor a file has named."""
+        return "" if self.context.has_own_files else find_open_reference(self.context.question, self._list_earlier_turns())
 
     def _list_notes(self, text: str) -> list[str]:
         """What the question leaves open, with what the cited pages are about; and their newest day, if it asks about now."""

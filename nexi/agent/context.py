@@ -71,6 +71,7 @@ class RunContext:
     rate_pages: RatePages | None = None
     choose_passages: ChoosePassages | None = None
     adds_answer: AddsAnswer | None = None
+    has_own_files: bool = False  # that came with the question, so that "it" and "this report" are named
     repeats: RepeatedCalls = field(default_factory=RepeatedCalls)
     warnings: list[str] = field(default_factory=list)
 

@@ -253,6 +253,7 @@ class RunComponents:
             rate_pages=rate,
             choose_passages=choose_passages,
             adds_answer=adds_answer,
+            has_own_files=self.environment.has_own_files,
             clock=self.ports.clock,
             counter=self.gate.counter,
             settings=settings,

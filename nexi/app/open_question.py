@@ -46,7 +46,7 @@ async def find_open_question(nexi: Nexi, request: RunRequest, earlier: Sequence[
     A search that finds nothing or fails leaves nothing open: the run says what failed.
     """
     nexi.check_request(request)
-    if kind := find_open_reference(request.question, earlier):
+    if kind := "" if request.attachments else find_open_reference(request.question, earlier):
         return OpenQuestion(kind=kind)
     if not find_names(request.question) or (request.is_local and request.space):
         return OpenQuestion()
