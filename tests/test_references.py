@@ -130,3 +130,24 @@ def test_a_page_that_only_lists_things_of_one_name_is_none_of_them() -> None:
         ("Father Damien (disambiguation)", "It may refer to:"),
     ]
     assert find_namesakes("What did Father Damien do?", pages) == {}
+
+
+@pytest.mark.parametrize(
+    ("question", "others"),
+    [
+        ("What is the tourist tax in Bergen?", {0}),
+        ("What is the tourist tax in Norway?", set()),
+        ("Is the tourist tax higher in Bergen or at the coast?", set()),
+        ("How do the taxes of Oslo and Bergen differ?", set()),
+    ],
+)
+def test_a_guide_to_another_city_than_the_one_that_is_asked_about_is_about_another_thing(
+    question: str, others: set[int]
+) -> None:
+    pages = [("City guide: Oslo", "The tourist tax is 3 percent."), ("City guide: Bergen", "The tourist tax is 5 percent.")]
+    assert find_other_things(question, pages) == others
+
+
+def test_of_two_people_who_share_a_surname_one_may_answer_for_the_other() -> None:
+    pages = [("Ada Lund", "Ada Lund is the daughter of Nils Lund."), ("Nils Lund", "Nils Lund was a judge in Ewell.")]
+    assert find_other_things("Who was the father of Ada Lund?", pages) == set()

@@ -75,8 +75,11 @@ def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozen
 def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
     """The pages whose title has another name where that of the page that is meant has one: "City guide: Oslo" and "... Bergen".
 
-    What they have in common names a kind of page. Of two people who share a surname, one may answer for the other.
+    What they have in common names a kind of page. Of two people who share a surname, one may answer for the other. A question
+    that gives a choice may mean a thing by another name than its page has.
     """
+    if re.search(r"\b(?:or|versus|vs)\b", question, re.IGNORECASE):
+        return frozenset()
     asked = set(re.findall(r"[^\W_]+", question))
     titles = [set(re.findall(r"[^\W_]+", name_subject(*page))) for page in pages]
     others = set()
