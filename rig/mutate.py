@@ -109,13 +109,17 @@ CORES = (
     Core(
         "rules",
         "nexi/checking/rules.py",
-        ("tests/proof/test_verdict.py", "tests/proof/test_near_copies.py", "tests/proof/test_clauses.py"),
+        (
+            "tests/proof/test_verdict.py",
+            "tests/proof/test_near_copies.py",
+            "tests/proof/test_clauses.py",
+        ),
     ),
 )
 
 
 # to be run by name; the table does not have them yet
-UNSAVED = ("judge", "rules")
+UNSAVED = ("rules",)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ def accept_all(messages: Sequence[Message]) -> Reply:
         (reply(entry(1, passages=(9,))).text, Judgement(reason="the judge names no passage that supports it")),
         (reply(entry(1), entry(1, "contradicted")).text, Judgement(reason="the judge contradicts itself")),
         (reply(entry(1), entry(1)).text, Judgement("supported", (PASSAGE,))),
+        (reply(entry(1, differs="first"), entry(1, differs="last")).text, Judgement("supported", (PASSAGE,), "last")),
         (reply(entry(1, "accepted")).text, Judgement(reason=UNREADABLE)),
         (reply(entry(2)).text, Judgement(reason=UNREADABLE)),
         (f"Let me see.\n```json\n{reply(entry(1)).text}\n```\nDone.", Judgement("supported", (PASSAGE,))),
@@ -107,7 +108,7 @@ def test_a_task_names_pages_headings_and_notes_once_and_cuts_what_is_too_long() 
         EvidencePassage(2, 1, 30, 50, "It is  long."),
         EvidencePassage(3, 4, 0, 20, "It is red."),
     )
-    task = build_task("When?", EvidenceSet(passages), [Case("x" * 1201), Case("It is half \ud83c.", hint="a year")])
+    task = build_task("When?", EvidenceSet(passages), [Case("x" * 1201), Case("Größe: half \ud83c.", hint="a year")])
     assert task.splitlines() == [
         'Question: "When?"',
         "",
@@ -119,7 +120,7 @@ def test_a_task_names_pages_headings_and_notes_once_and_cuts_what_is_too_long() 
         'Passage 3: "It is red."',
         "",
         f'Sentence 1: "{"x" * 1200}"',
-        'Sentence 2: "It is half ?."',
+        'Sentence 2: "Größe: half ?."',
         '  Note: "a year"',
     ]
 
@@ -135,10 +136,11 @@ def test_sentences_are_cut_into_batches_of_nearly_one_size(count: int, most: int
 
 
 class WatchedLLM(ScriptedLLM):
-    """Notes how it was asked, and how many requests there were at once."""
+    """Notes how it was asked; replies when so many requests wait at once, and notes how many there were."""
 
-    def __init__(self, *steps: Any, name: str = "judge") -> None:
-        super().__init__(*steps, name=name)
+    def __init__(self, *steps: Any, at_once: int = 1) -> None:
+        super().__init__(*steps, name="judge")
+        self.barrier = asyncio.Barrier(at_once)
         self.options: list[dict[str, Any]] = []
         self.active = self.most_active = 0
 
@@ -147,22 +149,40 @@ class WatchedLLM(ScriptedLLM):
         self.active += 1
         self.most_active = max(self.most_active, self.active)
         try:
+            await self.barrier.wait()
             return await super().complete(messages, *arguments, **options)
         finally:
             self.active -= 1
 
 
-async def test_four_hundred_sentences_are_judged_in_twenty_requests_at_most_four_at_a_time() -> None:
-    llm = WatchedLLM(*[accept_all] * 20)
-    cases = [Case(f"The bridge number {n} opened in 1937.", (1,)) for n in range(400)]
-    judging = await LlmJudge(llm, FakeClock()).judge(cases, {1: PAGE})
-    assert ({j.finding for j in judging.judgements}, len(llm.requests), llm.most_active <= 4) == ({"supported"}, 20, True)
+@pytest.mark.parametrize(("count", "sizes"), [(20, [20]), (21, [10, 11]), (60, [20, 20, 20])])
+async def test_a_request_has_at_most_twenty_sentences(count: int, sizes: list[int]) -> None:
+    llm = ScriptedLLM(*[accept_all] * 3, name="judge")
+    judging = await LlmJudge(llm, FakeClock()).judge([Case("It opened", (1,))] * count, {1: PAGE})
+    assert [j.finding for j in judging.judgements] == ["supported"] * count
+    assert sorted(len(sentences_in(request)) for request in llm.requests) == sizes
 
 
-@pytest.mark.parametrize(("count", "most_tokens", "tokens"), [(1, 4096, 400), (6, 4096, 420), (20, 4096, 1400), (20, 999, 999)])
-async def test_a_request_says_what_its_reply_must_be_like(count: int, most_tokens: int, tokens: int) -> None:
+async def test_four_requests_are_under_way_at_once_and_no_more() -> None:
+    llm, clock = WatchedLLM(*[accept_all] * 8, at_once=4), FakeClock()
+    cases = [Case(f"The bridge number {n} opened in 1937.", (1,)) for n in range(8)]
+    judging = await LlmJudge(llm, clock, max_cases=1).judge(cases, {1: PAGE}, deadline=clock.monotonic() + 10)
+    assert ([j.finding for j in judging.judgements], llm.most_active) == (["supported"] * 8, 4)
+
+
+@pytest.mark.parametrize(
+    ("count", "limits", "tokens"),
+    [
+        (1, {}, 400),
+        (6, {}, 420),
+        (20, {}, 1400),
+        (20, {"max_reply_tokens": 999}, 999),
+        (59, {"max_cases": 59}, 4096),
+    ],
+)
+async def test_a_request_says_what_its_reply_must_be_like(count: int, limits: dict[str, int], tokens: int) -> None:
     llm, clock = WatchedLLM(accept_all, accept_all), FakeClock()
-    judge, cases = LlmJudge(llm, clock, max_reply_tokens=most_tokens), [Case("It opened", (1,))] * count
+    judge, cases = LlmJudge(llm, clock, **limits), [Case("It opened", (1,))] * count  # type: ignore[arg-type]
     now = clock.monotonic()
     await judge.judge(cases, {1: PAGE})
     await judge.judge(cases, {1: PAGE}, deadline=now + 7)
@@ -203,29 +223,33 @@ async def test_a_judge_that_fails_in_the_middle_leaves_gaps_and_keeps_the_rest()
     assert [j.finding for j in judging.judgements] in (["supported"] * 15 + [""] * 15, [""] * 15 + ["supported"] * 15)
 
 
-async def test_a_judge_that_hangs_is_given_up_at_the_deadline() -> None:
-    class Silent:
-        name = "judge"
+class SlowLLM(ScriptedLLM):
+    """Lets so many other tasks go first before it replies."""
 
-        async def complete(self, *_: Any, **__: Any) -> Reply:
-            await asyncio.Event().wait()
-            raise AssertionError
+    def __init__(self, turns: int) -> None:
+        super().__init__(accept_all, name="judge")
+        self.turns = turns
 
+    async def complete(self, *arguments: Any, **options: Any) -> Reply:
+        for _ in range(self.turns):
+            await asyncio.sleep(0)
+        return await super().complete(*arguments, **options)
+
+
+@pytest.mark.parametrize(("turns", "time_left"), [(10**9, 0.01), (10, 0.0), (10, -5.0)])
+async def test_a_judge_that_is_not_done_at_the_deadline_is_given_up(turns: int, time_left: float) -> None:
     clock = FakeClock()
-    judging = await LlmJudge(Silent(), clock).judge([Case("It opened")], {1: PAGE}, deadline=clock.monotonic() + 0.01)  # type: ignore[arg-type]
+    judge = LlmJudge(SlowLLM(turns), clock)
+    judging = await judge.judge([Case("It opened")], {1: PAGE}, deadline=clock.monotonic() + time_left)
     assert judging.judgements == (Judgement(reason="the time for checking was used up"),)
 
 
 async def test_what_the_window_cannot_hold_is_asked_in_halves() -> None:
     llm = ScriptedLLM(ContextOverflowError("too long"), accept_all, accept_all, name="judge")
-    cases = [Case(f"{name} opened", (1,)) for name in ("One", "Two", "Three")]
-    judging = await LlmJudge(llm, FakeClock()).judge(cases, {1: PAGE})
-    assert [j.finding for j in judging.judgements] == ["supported"] * 3
-    assert [sentences_in(request) for request in llm.requests] == [
-        ["One opened", "Two opened", "Three opened"],
-        ["One opened"],
-        ["Two opened", "Three opened"],
-    ]
+    names = ["One opened", "Two opened", "Three opened", "Four opened", "Five opened"]
+    judging = await LlmJudge(llm, FakeClock()).judge([Case(name, (1,)) for name in names], {1: PAGE})
+    assert [j.finding for j in judging.judgements] == ["supported"] * 5
+    assert [sentences_in(request) for request in llm.requests] == [names, names[:2], names[2:]]
 
 
 async def test_a_sentence_larger_than_the_window_is_a_gap() -> None:
@@ -348,8 +372,8 @@ async def test_the_best_passage_of_a_sentence_decides_and_a_sentence_without_one
 
 
 async def test_a_pair_that_has_no_score_is_a_gap_and_the_figure_is_that_of_the_scores() -> None:
-    model = TablePairModel(bridge=build_gap("too late"), tower=PairScore(0.5, judge=FIGURE))
-    pages = {1: prepare("The bridge is red."), 2: prepare("A tower stands there.")}
+    model = TablePairModel(red=build_gap("too late"), blue=build_gap("too long"), tower=PairScore(0.5, judge=FIGURE))
+    pages = {1: prepare("The bridge is red."), 2: prepare("A tower stands there."), 3: prepare("The bridge is blue.")}
     judging = await PairJudge(model).judge([Case("The bridge is red"), Case("A tower stands")], pages)
     assert [(j.finding, j.reason) for j in judging.judgements] == [("", "too late"), ("supported", "")]
     assert judging.judge == FIGURE
@@ -365,6 +389,12 @@ async def test_a_pair_model_is_shown_three_short_passages_of_a_sentence() -> Non
     model.pairs.clear()
     await PairJudge(model).judge([Case("The bridge is red")], {9: pages[9]})
     assert [(len(premise), sentence) for premise, sentence in model.pairs] == [(900, "The bridge is red")]
+    model.pairs.clear()
+    lines = (
+        ["Rain fell on the town."] * 100 + ["It rained.", "The bridge is red.", "It is old."] + ["Rain fell on the town."] * 100
+    )
+    await PairJudge(model).judge([Case("The bridge is red")], {1: prepare(" ".join(lines))})
+    assert model.pairs == [("It rained. The bridge is red. It is old.", "The bridge is red")]
 
 
 # a judge as a pair model, and one that is believed as far as its test allows
@@ -386,15 +416,25 @@ async def test_a_gap_of_a_judge_is_an_outage_only_where_it_gave_no_reply(judgeme
     assert (model.name, await model.score([("It is red.", "It is red.")])) == ("fixed", [score])
 
 
+async def test_every_premise_is_a_page_that_its_hypothesis_cites() -> None:
+    judge = FixedJudge(NO, NO)
+    await JudgePairModel(judge).score([("It is red.", "It is blue."), ("It is old.", "It is new.")])
+    assert judge.cases == [Case("It is blue.", (1,)), Case("It is new.", (2,))]
+    assert {n: page.text for n, page in judge.pages.items() if page} == {1: "It is red.", 2: "It is old."}
+
+
 class FixedJudge:
-    """Says the same of every text."""
+    """Says the same of every text; notes what it was asked last."""
 
     name = "fixed"
+    cases: Sequence[Case] = ()
+    pages: Pages = {}  # noqa: RUF012
 
     def __init__(self, *judgements: Judgement) -> None:
         self._judgements = judgements
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
+        self.cases, self.pages = cases, pages
         return Judging(self._judgements)
 
 
