@@ -110,6 +110,7 @@ CORES = (
         "rules",
         "nexi/checking/rules.py",
         (
+            "tests/checking/test_rules.py",
             "tests/proof/test_verdict.py",
             "tests/proof/test_near_copies.py",
             "tests/proof/test_clauses.py",

@@ -46,14 +46,15 @@ NOTHING = "no passage holds its words"
 _REPLY_WORD = re.compile(r"(yes|no)[,:;] +(?=(?:\S+ ){2})", re.IGNORECASE)
 # Of which no one value can be read: a number as tokenised text has it, and one of two ("1755 or 1757").
 _UNCLEAR_NUMBER = re.compile(r"\d\. \d|\d, \d{3}(?!\d)|ty - \w|\d or \d")
-_RANKS = {Verdict.FOUND: 0.0, Verdict.CONTRADICTED: 1.0, Verdict.UNCHECKED: 3.0, Verdict.NOT_FOUND: 4.0}
-_CLOSE_RANK = 2.0  # a passage that says most of a claim tells more than a gap
+_CLOSE = "close"  # a passage that says most of a claim tells more than a gap
+_BY_RANK = (Verdict.FOUND, Verdict.CONTRADICTED, _CLOSE, Verdict.UNCHECKED, Verdict.NOT_FOUND)
 
 
 class Finding(Struct, frozen=True):
     """What a page says to a claim: the verdict, the sentences from `first` to `last`, and why.
 
-    `is_close` is for a passage that says most of a claim that is not found: it is shown, with what it lacks.
+    `is_close` is for a passage that says most of a claim that is not found: it is shown, with what it lacks. `fit` is how much
+    of the claim the page says; nothing where it says otherwise.
     """
 
     verdict: Verdict
@@ -64,20 +65,18 @@ class Finding(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     other: str = ""
     follows: float = 0.0
-    facts: int = 0  # values that the claim has
     is_negated: bool = False
     is_close: bool = False
+    fit: float = 0.0
 
     @property
-    def fit(self) -> float:
-        """How much of the claim the page says; nothing where it says otherwise."""
-        is_said = self.verdict is Verdict.FOUND or self.is_close
-        return self.share * max(0.0, 1 - len(self.missing) / (self.facts + 1)) if is_said else 0.0
-
-    @property
-    def rank(self) -> float:
+    def rank(self) -> int:
         """The more a finding tells, the lower it ranks."""
-        return _CLOSE_RANK if self.is_close else _RANKS[self.verdict]
+        return _BY_RANK.index(_CLOSE if self.is_close else self.verdict)
+
+    @property
+    def is_absent(self) -> bool:
+        return self.verdict is Verdict.NOT_FOUND and not self.is_close
 
 
 def check_answer(text: str, snapshots: Pages, question: str = "") -> Proof:
@@ -144,7 +143,7 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
     if question and best.verdict is Verdict.FOUND and not is_answer:
         reason = Notice("rules.off_topic", "the passage does not speak of what was asked")
         return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
-    if best.rank == _RANKS[Verdict.NOT_FOUND] and not page.is_whole:
+    if best.is_absent and not page.is_whole:
         read = f"{page.read_chars:,}"
         unread = Notice("rules.rest_unread", "not in the first {n} characters; the rest of the page was not read", n=read)
         return Finding(Verdict.UNCHECKED, unread)
@@ -159,13 +158,14 @@ def _names_row(claim: ParsedText, index: int, page: Snapshot) -> bool:
 
 def _choose(findings: list[Finding]) -> Finding:
     """The best finding: a near copy decides, or one as near that negates it; a passage that says more outweighs both."""
-    nearest = max((f.follows for f in findings), default=0.0)
+    if not findings:
+        return Finding(Verdict.NOT_FOUND, NOTHING)
+    nearest = max(f.follows for f in findings)
     copies = [f for f in findings if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or findings
-    nothing = Finding(Verdict.NOT_FOUND, NOTHING)
-    best = min(copies, key=lambda f: (f.rank, -f.share, f.last - f.first), default=nothing)
+    best = min(copies, key=lambda f: (f.rank, -f.share, f.last - f.first))
     if best.verdict is not Verdict.FOUND:
         best = next((f for f in findings if f.verdict is Verdict.FOUND and f.share > best.share), best)
-    return next((f for f in copies if f.is_negated and f.share >= best.share and f.rank < nothing.rank), best)
+    return next((f for f in copies if f.is_negated and f.share >= best.share and not f.is_absent), best)
 
 
 def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]) -> Finding:
@@ -185,9 +185,9 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     lacks = list(dict.fromkeys([*absent, *lacks, *alignment.changes, *find_overstatements(claim, source)]))
     gaps = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
     values = len(claim.firm_values)
-    share = (window.share * len(claim.terms) + values - len(absent)) / (len(claim.terms) + values) if claim.words else 0.0
+    share = (window.share * len(claim.terms) + values - len(absent)) / (len(claim.terms) + values)
     finding = Finding(
-        Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, gaps, "", alignment.follows, values, alignment.is_negated
+        Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, gaps, "", alignment.follows, alignment.is_negated
     )
     if (
         alignment.contradictions
@@ -208,11 +208,11 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     if gaps or share < enough:
         unsaid = gaps or dict.fromkeys(w.text for w in claim.words if w.term and not any(w.term in t.terms for t in texts))
         lacking = Notice("rules.missing", "not in this passage: {words}", words=", ".join(list(unsaid)[:4]))
-        return replace(finding, reason=lacking, is_close=True)
+        return replace(finding, reason=lacking, is_close=True, fit=share * max(0.0, 1 - len(gaps) / (values + 1)))
     ours, theirs = (f" {' '.join(word.flat for word in text.words)} " for text in (claim, source))
     word_for_word = Notice("rules.word_for_word", "said word for word")
     reason = word_for_word if ours in theirs else Notice("rules.together", "its words stand in this passage")
-    return replace(finding, verdict=Verdict.FOUND, reason=reason)
+    return replace(finding, verdict=Verdict.FOUND, reason=reason, fit=share)
 
 
 def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
@@ -230,7 +230,7 @@ def _make_evidence(number: int, page: Snapshot | None, finding: Finding) -> Evid
         number, page.url, page.digest, finding.verdict, round(finding.share, 3), round(finding.fit, 3),
         reason=finding.reason, missing=finding.missing, other=finding.other,
     )  # fmt: skip
-    if finding.first < 0 or finding.rank == _RANKS[Verdict.NOT_FOUND]:
+    if finding.first < 0 or finding.is_absent:
         return evidence
     start, end = page.stored_between(finding.first, finding.last)
     return replace(evidence, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
