@@ -119,10 +119,6 @@ CORES = (
 )
 
 
-# to be run by name; the table does not have them yet
-UNSAVED = ("rules",)
-
-
 @dataclass(frozen=True)
 class Mutant:
     """A whole source with one change, and where and what that is; `lines` are those of the statement it is in."""
