@@ -342,7 +342,8 @@ class TablePairModel:
     name = "table"
 
     def __init__(self, **scores: PairScore) -> None:
-        self.scores, self.pairs = scores, []
+        self.scores = scores
+        self.pairs: list[tuple[str, str]] = []
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         self.pairs += pairs
