@@ -226,7 +226,8 @@ class Screen:
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
         print_answered(result.answer.answered)
         if is_tty():
-            print_figures(review, count_works(result.answer.sources), len(result.finished.conflicts))
+            disagreements = sum(not conflict.is_settled for conflict in result.finished.conflicts)
+            print_figures(review, count_works(result.answer.sources), disagreements)
         self.sum_up(result, with_figures=not is_tty())
 
     def sum_up(self, result: RunResult, *, with_figures: bool = True) -> None:

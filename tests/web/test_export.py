@@ -206,6 +206,15 @@ async def test_the_markdown_of_an_answer_has_its_question_conflicts_sources_and_
     assert text.endswith("\n\n*Checked: 1 of 1 sentence found in the cited pages.*\n")
 
 
+@pytest.mark.parametrize("form", ["md", "html"])
+async def test_what_only_older_sources_say_is_no_disagreement_of_an_export(runs: RunDirectory, form: str) -> None:
+    *facts, end = samples.planets()
+    assert isinstance(end, RunFinished)
+    settled = tuple(replace(conflict, is_settled=True) for conflict in end.conflicts)
+    assert "Where sources disagree" in await made(runs, [*facts, end], form)
+    assert "Where sources disagree" not in await made(runs, [*facts, replace(end, conflicts=settled)], form)
+
+
 @pytest.mark.parametrize("mode", ["search", "research"])
 async def test_exported_markdown_can_be_verified_again(runs: RunDirectory, mode: str) -> None:
     started, *others = samples.planets()

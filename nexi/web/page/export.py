@@ -51,7 +51,7 @@ def export_html(exported: Exported) -> str:
         _render_head(exported),
         f'<article dir="auto">{_render_body(answered)}</article>',
         f"<p><em>{_escape_text(note)}</em></p>" if note else "",
-        _render_conflicts(answered.end.conflicts, answered.end.sources),
+        _render_conflicts([c for c in answered.end.conflicts if not c.is_settled], answered.end.sources),
         _render_sources(answered.end.sources, answered.claims),
         _render_evidence(exported),
         _left_out(answered),

@@ -23,7 +23,8 @@ def markdown_of(answered: AnsweredRun, front: str = "") -> str:
     """The whole file, after its front matter."""
     body = strip_sources_section(answered.text) if answered.end.sources else answered.text
     heading = "" if body.lstrip().startswith("# ") else f"# {escape_line(answered.started.query)}"
-    note, conflicts = describe_answered(answered.end.answered), answered.end.conflicts
+    note = describe_answered(answered.end.answered)
+    conflicts = [conflict for conflict in answered.end.conflicts if not conflict.is_settled]  # the text has the others
     disagreements = ["## Where sources disagree\n", *(f"- {make_inert(conflict.sentence())}" for conflict in conflicts)]
     parts = [
         front.strip(),

@@ -102,7 +102,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "claims": [claim_to_dict(claim) for claim in claims],
         "dropped": [claim_to_dict(claim) for claim in review.dropped] if review else [],
         "sources": [source_view(source, claims) | {"work": works[source.number]} for source in end.sources],
-        "conflicts": [_conflict_to_dict(conflict) for conflict in end.conflicts],
+        "conflicts": [_conflict_to_dict(conflict) for conflict in end.conflicts if not conflict.is_settled],
         "warnings": [text for text in dict.fromkeys(texts) if text not in elsewhere],
         "stop": end.stop.value,
         "seconds": end.seconds,
@@ -287,4 +287,4 @@ def _conflict_to_dict(conflict: Conflict) -> dict[str, Any]:
         reading = {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote, "note": note}
         readings.append(reading)
     about = {"kind": conflict.kind, "subject": conflict.subject, "sentence": conflict.sentence()}
-    return {**about, "settled": conflict.is_settled, "readings": readings}
+    return {**about, "readings": readings}
