@@ -208,8 +208,10 @@ async def test_the_markdown_of_an_answer_has_its_question_conflicts_sources_and_
 
 @pytest.mark.parametrize("form", ["md", "html"])
 async def test_what_only_older_sources_say_is_no_disagreement_of_an_export(runs: RunDirectory, form: str) -> None:
-    *facts, end = samples.planets()
+    started, *facts, end = samples.planets()
+    assert isinstance(started, RunStarted)
     assert isinstance(end, RunFinished)
+    facts = [replace(started, mode="search"), *facts]
     settled = tuple(replace(conflict, is_settled=True) for conflict in end.conflicts)
     assert "Where sources disagree" in await made(runs, [*facts, end], form)
     assert "Where sources disagree" not in await made(runs, [*facts, replace(end, conflicts=settled)], form)
