@@ -29,10 +29,10 @@ from nexi.app.vaults import Vault, find_vault, is_note
 from nexi.app.zotero import TARGET, Library, find_library, read_running_library
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
-from nexi.extract.dates import normalise_date
 from nexi.files import is_existing_path
 from nexi.formats import render_item
 from nexi.knowledge.indexing import IndexReport
+from nexi.text.dates import normalise_date
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url, join
 

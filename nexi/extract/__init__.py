@@ -53,7 +53,7 @@ def read_text(text: str, kind: str, url: str, *, cites_notes: bool = False) -> E
         case _:
             heading, date_line, published = _HEADING.search(text[:5_000]), _FRONT_DATE.match(text[:5_000]), ""
             if date_line:
-                from nexi.extract.dates import normalise_date
+                from nexi.text.dates import normalise_date
 
                 published = normalise_date(date_line[1].strip(" \"'<["))
             links = tuple(urls.find_urls(text)[:MAX_LINKS])

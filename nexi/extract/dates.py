@@ -18,11 +18,18 @@ from typing import NamedTuple
 import msgspec
 
 from nexi.extract.layout import Node, Tree
+from nexi.text.dates import (
+    MAX_DATE_CHARS,
+    MAX_STAMP_CHARS,
+    MONTH_NUMBERS,
+    MONTH_PATTERN,
+    DateMention,
+    find_dates,
+    normalise_date,
+    parse_day,
+)
 
-MIN_YEAR, MAX_YEAR = 1990, 2099  # of dates in prose, which speaks of other times too
 MAX_NODES = 60
-MAX_STAMP_CHARS = 120  # a longer text that holds a date is prose
-MAX_DATE_CHARS = 48  # between the year and the other end of a date with the name of a month
 MAX_LINKED_DATA_CHARS = 400_000
 NEAR_MARKUP_CHARS = 40_000
 NEAR_TITLE_CHARS = 1_500  # of text
@@ -31,7 +38,7 @@ MAX_MARKUP_CHARS = 600_000
 MAX_LINE_CHARS = 70
 MAX_GAP_CHARS = 24  # between a word such as "updated" and its date
 
-# Names of fields of a head, of months, and words beside a date, in the order in which they are tried.
+# Names of fields of a head, and words beside a date, in the order in which they are tried.
 _NAMES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, tuple[str, ...]])
 _PUBLISHED_META = _NAMES["published_meta"]
 _UPDATED_META = _NAMES["updated_meta"]
@@ -50,33 +57,10 @@ _STAMPS = (
     '[class*="date" i], [class*="publish" i], [class*="posted" i], [class*="byline" i], [class*="meta" i], [class*="time" i],'
     ' [id*="date" i], [itemprop*="date" i]'
 )
-# Patterns that are searched for begin with one character, and look back at the one before it: a search for a first character
-# takes a tenth of one that tries the pattern everywhere.
-_ISO = re.compile(
-    r"(\d\d\d\d)-(\d{1,2})-(\d{1,2})(?:[T ]\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?)?"
-)
-_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T?\d{4,6})?Z?$")
 _IN_ADDRESS = re.compile(
     r"[/_.-]((?:19|20)\d\d)[/_-](\d{1,2})[/_-](\d{1,2})(?=[/_.-]|$)|/((?:19|20)\d\d)(\d\d)(\d\d)(?=[/_-]|$)"
 )
-_MONTHS = {name: number for number, names in enumerate(_NAMES["months"], 1) for name in names.split()}
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
-_NAMED_MONTH = re.compile(rf"/({_MONTH})/", re.IGNORECASE)
-_DAY_MONTH = re.compile(
-    rf"(\d(?<!\w.)\d?)(?:st|nd|rd|th|er|\.|º)?[ \u00a0-]{{0,2}}(?:de |of )?({_MONTH})\b\.?,?[ \u00a0-]{{0,2}}"
-    r"(?:de |del )?((?:19|20)\d\d)\b",
-    re.IGNORECASE,
-)
-_MONTH_DAY = re.compile(
-    rf"\b({_MONTH})\b\.?[ \u00a0]{{0,2}}(\d{{1,2}})(?:st|nd|rd|th)?\b,?[ \u00a0]{{0,2}}((?:19|20)\d\d)\b", re.IGNORECASE
-)
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_YEAR_MONTH = re.compile(rf"([12](?<!\w.)(?:(?<=1)9|(?<=2)0)\d\d) ({_MONTH})\.? (\d{{1,2}})\b", re.IGNORECASE)
-_NUMBERS = re.compile(r"(\d(?<![\d./-].)\d?)([./-])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d./-])")
-_YEAR_FIRST = re.compile(r"([12](?<![\d./-].)(?:(?<=1)9|(?<=2)0)\d\d)([./])(\d{1,2})\2(\d{1,2})(?![\d/-])")
-_ASIAN = re.compile(r"([12](?:(?<=1)9|(?<=2)0)\d\d)\s?[年년]\s?(\d{1,2})\s?[月월]\s?(\d{1,2})\s?[日일]")
-_WITH_NAMES = ((_DAY_MONTH, (3, 2, 1)), (_MONTH_DAY, (3, 1, 2)), (_YEAR_MONTH, (1, 2, 3)))  # the groups of year, month, day
-_WITH_NUMBERS = ((_ISO, (1, 2, 3)), (_ASIAN, (1, 2, 3)), (_YEAR_FIRST, (1, 3, 4)))
+_NAMED_MONTH = re.compile(rf"/({MONTH_PATTERN})/", re.IGNORECASE)
 _UPDATED_WORDS = _NAMES["updated_words"]
 _PUBLISHED_WORDS = _NAMES["published_words"]
 _SAYS_UPDATED = re.compile(rf"(?:{'|'.join(_UPDATED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
@@ -86,7 +70,6 @@ _TAGS = re.compile(r"<[^<>]{0,5000}+>\s*+(?:<[^<>]{0,5000}+>\s*+)*+")
 _INVISIBLE = r"(?=[stn!])(?:(?P<{0}>script|style|template|noscript|svg)\b.*?(?:</(?P={0})\s*>|\Z)|!--.*?(?:-->|\Z))"
 _PART = rf"<(?:{_INVISIBLE}|[^<>]{{{{0,5000}}}}+>)\s*+"
 _MARKUP = re.compile(f"{_PART.format('first')}(?:{_PART.format('other')})*+", re.IGNORECASE | re.DOTALL)
-_MONTH_FIRST = re.compile(r"en-(?:us|ph)|en$|^$", re.IGNORECASE)
 
 
 class _PageDates(NamedTuple):
@@ -94,13 +77,6 @@ class _PageDates(NamedTuple):
 
     published: str = ""
     updated: str = ""
-
-
-class _Mention(NamedTuple):
-    """A date in a text, where it stands."""
-
-    start: int
-    day: str
 
 
 def read_page_dates(
@@ -114,9 +90,9 @@ def read_page_dates(
         or _first(_linked(head_data, "datePublished"))
         or _first(_linked(head_data, "uploadDate"))
     )
-    address = _NAMED_MONTH.sub(lambda match: f"/{_MONTHS[match[1].lower()]}/", url[:2_000])
+    address = _NAMED_MONTH.sub(lambda match: f"/{MONTH_NUMBERS[match[1].lower()]}/", url[:2_000])
     match = _IN_ADDRESS.search(address)
-    day = _day(*(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6))) if match else ""
+    day = parse_day(*(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6))) if match else ""
     if day and not published:
         published = day
     elif day:
@@ -135,74 +111,6 @@ def read_page_dates(
         if published or dates.updated:
             break
     return _PageDates(published or _first(_linked(head_data, "dateCreated")) or updated, updated)
-
-
-def normalise_date(text: str, language: str = "") -> str:
-    """A date as ISO 8601, with its time where it has one; "" for what is none."""
-    text = " ".join(text[:MAX_STAMP_CHARS].split())
-    if iso := _ISO.match(text):
-        return (
-            iso[0].replace(" ", "T", 1)
-            if _is_day(iso[1], iso[2], iso[3], 1000) and len(iso[2]) == 2
-            else _day(*iso.group(1, 2, 3))
-        )
-    if compact := _COMPACT.match(text):
-        return _day(*compact.group(1, 2, 3))
-    if re.fullmatch(r"\d{4}(?:-\d\d)?", text):
-        return text
-    if match := re.fullmatch(r"(\d{4})/(\d\d?)(?:/(\d\d?))?", text):
-        return _day(match[1], match[2], match[3]) if match[3] else f"{match[1]}-{int(match[2]):02}"
-    return next((mention.day for mention in find_dates(text, language)), "")
-
-
-def find_dates(text: str, language: str = "") -> list[_Mention]:
-    """The days that a text names, in order."""
-    return _find_within(text, 0, len(text), language)
-
-
-def _find_within(text: str, first: int, last: int, language: str) -> list[_Mention]:
-    # Looking for a hundred names of months in all of a text would take long.
-    spans = [(span, _WITH_NAMES) for span in _spans_around_years(text, first, last)] + [((first, last), _WITH_NUMBERS)]
-    mentions = [
-        _Mention(match.start(), _day(*match.group(*groups)))
-        for (start, end), patterns in spans
-        for pattern, groups in patterns
-        for match in pattern.finditer(text, start, end)
-    ]
-    for match in _NUMBERS.finditer(text, first, last):
-        # 3/4/2025: the month first in the United States, else the day, unless only one of them can be the month.
-        month, day = int(match[1]), int(match[3])
-        year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
-        if month > 12 or not (day > 12 or (match[2] == "/" and _MONTH_FIRST.match(language) is not None)):
-            month, day = day, month
-        mentions.append(_Mention(match.start(), _day(year, month, day)))
-    return sorted(mention for mention in mentions if mention.day)
-
-
-def _spans_around_years(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Where the names of months may belong to a date."""
-    start = end = 0
-    for year in _YEAR.finditer(text, first, last):
-        if not end or year.start() - MAX_DATE_CHARS > end:
-            if end:
-                yield start, end
-            start = max(first, year.start() - MAX_DATE_CHARS)
-        end = min(last, year.end() + MAX_DATE_CHARS)
-    if end:
-        yield start, end
-
-
-def _day(year: str, month: str | int, day: str | int) -> str:
-    """A day as ISO 8601, with the month by its number or name; "" for none."""
-    month = _MONTHS.get(str(month).lower(), month)
-    return f"{int(year):04}-{int(month):02}-{int(day):02}" if _is_day(year, month, day) else ""
-
-
-def _is_day(year: str, month: str | int, day: str | int, first_year: int = MIN_YEAR) -> bool:
-    try:
-        return first_year <= date(int(year), int(month), int(day)).year <= MAX_YEAR
-    except ValueError:
-        return False
 
 
 def _first(values: Iterable[str]) -> str:
@@ -278,11 +186,11 @@ def _read_anywhere(_tree: Tree, html: str, language: str) -> _PageDates:
         while place >= 0:
             ends.add(end := place + len(word))
             place = lower.find(word, end)
-    mentions: list[_Mention] = []
+    mentions: list[DateMention] = []
     start = last = 0
     for end in [*sorted(ends), len(text) + 1]:  # the last one ends the last stretch
         if end > last:
-            mentions += _find_within(text, start, last, language)
+            mentions += find_dates(text, language, start, last)
             start = end
         last = min(len(text), end + MAX_GAP_CHARS + 2 * MAX_DATE_CHARS)
     return _read_mentions(text, sorted(mentions), is_near=False)
@@ -294,7 +202,7 @@ def _shown_text(html: str) -> str:
     return _TAGS.sub("\n", text) if "<" in text else text
 
 
-def _read_mentions(text: str, mentions: Iterable[_Mention], *, is_near: bool) -> _PageDates:
+def _read_mentions(text: str, mentions: Iterable[DateMention], *, is_near: bool) -> _PageDates:
     published = updated = ""
     for start, day in mentions:
         line_end = text.find("\n", start)

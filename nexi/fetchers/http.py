@@ -257,7 +257,7 @@ class HttpFetcher:
         obstacles.check_obstacles(url, download.url.href, download.body.data, content)
         is_page = media_type(download.content_type) in ("text/html", "application/xhtml+xml")  # dated when it was sent
         if download.modified and not (is_page or content.published or content.updated):
-            from nexi.extract.dates import normalise_date
+            from nexi.text.dates import normalise_date
 
             content = replace(content, updated=normalise_date(download.modified))
         return page_of(

@@ -10,10 +10,10 @@ import re
 import unicodedata
 
 from nexi.extract import charset, notation
-from nexi.extract.dates import normalise_date
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import build_extracted
+from nexi.text.dates import normalise_date
 
 MAX_DEPTH = 50
 MAX_ARGUMENT_CHARS = 20_000

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from nexi.extract.dates import normalise_date
 from nexi.extract.words import one_line
+from nexi.text.dates import normalise_date
 from nexi.text.plain import change_outside
 
 __all__ = ["Note", "find_blocks", "read_note"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nexi.extract import Extracted
-from nexi.extract.dates import find_dates, normalise_date
 from nexi.formats import extract
+from nexi.text.dates import find_dates, normalise_date
 
 PARAGRAPH = "<p>The ferry crosses the sound four times a day, and it is often full in the summer months.</p>"
 
