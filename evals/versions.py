@@ -2,8 +2,9 @@
 
     python -m evals.versions [--sample 12] [--show]
 
-Writes 120 files: 24 things, each in five documents that differ in date, version, period or standing, as a title, a file name, a
-folder, front matter or a line says. Each thing is asked about without a time, about now, and about one of its periods.
+Writes 150 files: 30 things, each in five documents that differ in date, version, period or standing, as a title, a file name, a
+folder, front matter or a line says; of some, the last one holds only later. Each thing is asked about without a time, about
+now, and about one of its periods.
 A stale value in the answer, outside the line that names older sources, ends with exit code 1.
 """
 
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from datetime import date
 
 from evals.own_documents import ask_documents
 from nexi.types import Answer
@@ -34,8 +37,11 @@ FORMS = {
     "folder": 3,
     "effective": 3,
     "year": 3,
+    "announced": 3,
+    "next year": 3,
 }  # things of each
 FILES = 5
+_OTHER_TIMES = re.compile(r"^(?:Older sources|Sources for)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -77,13 +83,20 @@ def _make_case(form: str, owner: str, noun: str, sentence: str, values: tuple[st
                 files[f"{year}/{slug}.md"] = f"# {owner} {noun}\n\n{text}\n"
             case "effective":
                 files[f"{slug}-{'abcde'[n]}.md"] = f"# {owner} {noun}\n\nEffective {place + 3} May {year}\n\n{text}\n"
+            case "announced":
+                day = f"{place + 3} May {year if n < FILES - 1 else 2098}"
+                files[f"{slug}-{'abcde'[n]}.md"] = f"# {owner} {noun}\n\nEffective {day}\n\n{text}\n"
+            case "next year":
+                named_year = date.today().year + 2 - FILES + n
+                files[f"{slug}-{named_year}.md"] = f"# {owner}: {noun} {named_year}\n\n{text}\n"
             case "year":
                 files[f"{slug}-{year}.md"] = f"# {owner}: {noun} {year}\n\n{text}\n"
             case _:
                 files[f"{slug}-{year}.md"] = f"# {owner} {noun}, fiscal {year}\n\n{text}\n"
-    asked = {f"What is the current {noun} of {owner}?": values[-1]}
+    current = values[-2] if form in ("announced", "next year") else values[-1]
+    asked = {f"What is the current {noun} of {owner}?": current}
     if form != "period":
-        asked[f"What is the {noun} of {owner}?"] = values[-1]
+        asked[f"What is the {noun} of {owner}?"] = current
     if form == "period":
         asked[f"What was the {noun} of {owner} in fiscal 2022?"] = values[2]
     return Case(files, asked, values)
@@ -99,7 +112,7 @@ def main() -> int:
         counts["files"] += len(case.files)
         for question, value in case.asked.items():
             answer = ask_documents(case.files, question)
-            text = answer.text.partition("Older sources")[0] if isinstance(answer, Answer) else ""
+            text = _OTHER_TIMES.split(answer.text)[0] if isinstance(answer, Answer) else ""
             stale = [other for other in case.values if other != value and other in text]
             counts["questions"] += 1
             counts["right"] += value in text

@@ -242,6 +242,7 @@ class PageView(Struct, frozen=True):
     error: str = ""
     fix: str = ""  # for people; a model is not told how to widen what may be read
     day: str = ""  # of its text, where the page says it
+    read_on: str = ""  # the day on which a question is asked of it
 
 
 class ToolSpec(Struct, frozen=True):
@@ -348,7 +349,8 @@ class Reply(Struct, frozen=True):
 class ConflictValue(Struct, frozen=True):
     """One value that sources give for a thing, as the first of them writes it, and how many origins stand behind it.
 
-    `day` is that of the newest of them; `standing` says that they are drafts, superseded or archived.
+    `day` is that of the newest of them; `standing` says that they are drafts, superseded, archived, or do not hold yet
+    ("upcoming").
     """
 
     value: str
@@ -362,7 +364,7 @@ class ConflictValue(Struct, frozen=True):
 class Conflict(Struct, frozen=True):
     """A thing on which sources disagree, with their readings, the best supported first.
 
-    It is settled where the others are older than the first, or no longer hold.
+    It is settled where the others are older than the first, or hold no longer or not yet.
     """
 
     kind: Literal["number", "date", "polarity", "name"]
@@ -371,7 +373,7 @@ class Conflict(Struct, frozen=True):
     is_settled: bool = False
 
     def sentence(self) -> str:
-        """The disagreement in one cited sentence; of a settled one what the older sources say."""
+        """The disagreement in one cited sentence; of a settled one what the sources for other times say."""
         is_quote = self.kind == "polarity"
         readings = []
         for r in self.readings[self.is_settled :]:
@@ -380,7 +382,11 @@ class Conflict(Struct, frozen=True):
             value = f"{f'“{r.value}”' if is_quote else r.value} {''.join(f'[{n}]' for n in r.numbers)}"
             readings.append(f"{value} ({notes})" if notes else value)
         about = "" if is_quote else f" on {self.subject}"
-        lead = "Older sources differ" if self.is_settled else "Sources disagree"
+        times = {r.standing == "upcoming" for r in self.readings[1:]}
+        others = (
+            "Sources for other times" if len(times) > 1 else "Sources for a later time" if True in times else "Older sources"
+        )
+        lead = f"{others} differ" if self.is_settled else "Sources disagree"
         return f"{lead}{about}: {' and '.join(filter(None, (', '.join(readings[:-1]), readings[-1])))}."
 
 

@@ -105,6 +105,54 @@ def test_a_document_that_names_its_time_in_any_of_these_places_replaces_an_older
 
 
 @pytest.mark.parametrize(
+    ("announced", "current"),
+    [
+        (("Prices", "a.md", "# Prices\n\nEffective 1 May 2099"), ("Prices", "b.md", "# Prices\n\nEffective 1 May 2024")),
+        (("Prices", "a.md", "Gültig ab dem 1. Mai 2099"), ("Prices", "b.md", "")),
+        (("Prices", "a.md", "This price list applies from 2027-01-01."), ("Prices", "b.md", "", "2026-03-01")),
+        (("Prices 2027", "a.md", ""), ("Prices 2026", "b.md", "")),
+        (("Prices Q1 2027", "a.md", ""), ("Prices Q4 2026", "b.md", "")),
+    ],
+)  # fmt: skip
+def test_a_document_that_holds_only_later_does_not_replace_one_that_holds_now(
+    announced: tuple[str, ...], current: tuple[str, ...]
+) -> None:
+    later, now = (read_scope(*document, read_on="2026-11-19") for document in (announced, current))
+    assert later.is_of_family(now)
+    assert (is_newer(now, later), is_newer(later, now)) == (True, False)
+    later_asked_for = read_scope(*announced)  # without a day, as a question about the future reads it
+    assert not is_newer(now, later_asked_for)
+
+
+def test_a_strategy_that_is_named_after_a_later_year_replaces_the_one_before() -> None:
+    one, two = (read_scope(f"Strategy {year}", f"{year}.md", "", read_on="2026-11-19") for year in (2020, 2030))
+    assert is_newer(two, one)
+
+
+@pytest.mark.parametrize(
+    ("line", "day", "validity"),
+    [
+        ("Last updated: 1 May 2099", "", ""),  # a mistake of a program or a person, and no announcement
+        ("Last updated: 1 May 2024", "2024-05-01", ""),
+        ("Valid until 31 December 2099", "", ""),
+        ("Valid until 31 December 2025", "2025-12-31", ""),
+        ("Effective Friday, 20 November 2026", "2026-11-20", ""),  # elsewhere it may be that day already
+        ("Effective date: 21 November 2026", "2026-11-21", "announced"),
+        ("En vigueur à partir du 1 janvier 2025", "2025-01-01", ""),
+        ("Effective measures were taken in the spring of the year, and again on 1 May 2025", "", ""),
+    ],
+)
+def test_the_day_of_a_line_is_believed_as_far_as_it_can_be_true(line: str, day: str, validity: str) -> None:
+    scope = read_scope("Terms", "terms.md", f"# Terms\n\n{line}\n", read_on="2026-11-19")
+    assert (scope.day, scope.validity) == (day, validity)
+
+
+def test_a_title_that_says_until_when_a_document_holds_does_not_say_that_it_begins_then() -> None:
+    scope = read_scope("Prices (valid until 31 December 2027)", "", "", read_on="2026-11-19")
+    assert scope.validity == ""
+
+
+@pytest.mark.parametrize(
     ("question", "asks"),
     [
         ("What does a season ticket cost?", True),

@@ -33,7 +33,7 @@ from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
 from nexi.text.open_references import find_open_reference
 from nexi.text.references import name_subject
-from nexi.text.scope import MAX_HEAD_CHARS, asks_for_now, name_day, plausible_day, read_scope
+from nexi.text.scope import MAX_HEAD_CHARS, asks_for_future, asks_for_now, name_day, plausible_day, read_scope
 from nexi.tools.toolbox import LOCAL_BACKEND
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.urls import is_web_url
@@ -341,7 +341,10 @@ class AnswerChecker:
         titles = {source.number: source.title for source in sources}
         pages = await self.verifier.snapshots.of(titles)
         heads = {s.number: page.text[:MAX_HEAD_CHARS] for s in sources if (page := pages.get(s.number))}
-        scopes = {s.number: read_scope(s.title, s.url, heads.get(s.number, ""), plausible_day(s.imprint)) for s in sources}
+        today = "" if asks_for_future(self.context.question) else self.context.clock.now().date().isoformat()
+        scopes = {
+            s.number: read_scope(s.title, s.url, heads.get(s.number, ""), plausible_day(s.imprint), today) for s in sources
+        }
         claims, works = review.proof.claims, group_works(sources)
         conflicts = await asyncio.to_thread(find_conflicts, self.context.question, claims, pages, titles, scopes, works)
         if conflicts:

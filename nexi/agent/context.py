@@ -90,13 +90,14 @@ class RunContext:
 
     def read_pages(self) -> list[PageView]:
         """Every numbered page whose text the run has; of a long one, what speaks to the question."""
-        session, views = self.session, []
+        session, views, today = self.session, [], self.clock.now().date().isoformat()
         for source in session.book.sources:
             if page := session.find_page(source.url):
                 text = page.text
                 if len(text) > MAX_WHOLE_CHARS:
                     text = session.excerpt(text, self.question, MAX_WHOLE_CHARS // 2, session.found_passages(page))
-                views.append(PageView(source.url, source.number, source.title, text, day=plausible_day(source.imprint)))
+                day = plausible_day(source.imprint)
+                views.append(PageView(source.url, source.number, source.title, text, day=day, read_on=today))
         return views
 
     def shown_pages(self) -> list[PageView]:

@@ -23,7 +23,7 @@ from nexi.knowledge.indexing import IndexQueue, IndexReport
 from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
 from nexi.text.excerpts import PASSAGE_GAP
-from nexi.text.scope import DocumentScope, asks_for_past, find_periods, is_newer, order_versions, read_scope
+from nexi.text.scope import DocumentScope, asks_for_future, asks_for_past, find_periods, is_newer, order_versions, read_scope
 from nexi.tools.specs import LOCAL_SEARCH
 from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE
 from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
@@ -78,7 +78,7 @@ class LocalBackend:
                 groups.setdefault(passage.url, []).append(passage)
             pages = list(groups.values())
             # one hit a page, the best first and the newest of several versions
-            order = order_versions(query.text, [_read_scope(page[0]) for page in pages])
+            order = order_versions(query.text, [self._read_scope(page[0], query.text) for page in pages])
             if pages or not self._is_about_question:
                 return [_make_hit(pages[n]) for n in order[: query.count]]
             sources = [source async for source in self._knowledge.sources(scope)]
@@ -88,17 +88,22 @@ class LocalBackend:
 
     async def _find_newest(self, question: str, scope: Scope, passages: Sequence[Passage]) -> str:
         """The newest version of the best page, where so many versions were found that it may not be among them; "" for none."""
-        pages = {p.url: _read_scope(p) for p in passages}
+        pages = {p.url: self._read_scope(p, question) for p in passages}
         best = next(iter(pages), "")
         family = [url for url, own in pages.items() if own.is_of_family(pages[best])]
         if len(family) < MANY_VERSIONS or asks_for_past(question) or find_periods(question):
             return ""
-        scopes = {source.url: _read_scope(source) async for source in self._knowledge.sources(scope)}
+        scopes = {source.url: self._read_scope(source, question) async for source in self._knowledge.sources(scope)}
         versions = {url: own for url, own in {**pages, **scopes}.items() if own.is_of_family(pages[best]) and not own.standing}
         newest = best if best in versions else ""
         for url, own in versions.items():
             newest = url if newest and is_newer(own, versions[newest]) else newest
         return "" if newest in pages else newest
+
+    def _read_scope(self, source: Passage | StoredSource, question: str) -> DocumentScope:
+        head = source.text if isinstance(source, Passage) and source.number == 0 else ""
+        today = "" if asks_for_future(question) else self._knowledge.clock.now().date().isoformat()
+        return read_scope(source.title, source.url, head, (source.updated or source.published)[:10], today)
 
 
 class LocalFetcher:
@@ -129,11 +134,6 @@ def _make_hit(passages: Sequence[Passage]) -> Hit:
         is_named = passage.heading.rpartition(" > ")[2] in passage.text[:250]
         texts.append(passage.text if is_named else f"# {passage.heading}\n\n{passage.text}")
     return Hit(first.url, title_with_owner(first.title, first.owner), PASSAGE_GAP.join(texts), first.published, NAME)
-
-
-def _read_scope(source: Passage | StoredSource) -> DocumentScope:
-    head = source.text if isinstance(source, Passage) and source.number == 0 else ""
-    return read_scope(source.title, source.url, head, (source.updated or source.published)[:10])
 
 
 async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:

@@ -37,7 +37,7 @@ from nexi.text.references import (
     may_be_same,
     name_subject,
 )
-from nexi.text.scope import DocumentScope, asks_for_state, is_newer
+from nexi.text.scope import DocumentScope, asks_for_state, is_newer, is_not_yet
 from nexi.text.wordforms import WORD, word_terms
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
@@ -448,7 +448,9 @@ def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int
     readings = []
     for statements in group[:MAX_READINGS]:
         numbers, first = tuple(sorted({s.number for s in statements})), statements[0]
-        standing = min((scopes[n].standing for n in numbers), default="")  # "" where one of them still holds
+        standing: str = min((scopes[n].standing for n in numbers), default="")  # "" where one of them still holds
+        if not standing and all(is_not_yet(scopes[n], scopes[ours.number]) for n in numbers):
+            standing = "upcoming"
         day = max((scopes[n].day for n in numbers), default="")
         count = len({origins.get(n, n) for n in numbers})
         readings.append(ConflictValue(_show_value(first), numbers, count, _shorten(first.text.text), day, standing))

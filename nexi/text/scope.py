@@ -1,7 +1,8 @@
 """What a document and a question are about in time: the period, the version, the day, and the standing of a document.
 
-Above are the built-in model and the check, which compare values only where their scopes agree; below, names of months. Pure: it
-reads titles, first lines, file names and dates, and knows no clock. The day on which a page was read bounds its dates.
+Above are the built-in model and the check, which compare values only where their scopes agree; below, the days that a text
+names. Pure: it reads titles, first lines, file names and dates, and knows no clock. The day on which a page is read is handed
+in: it bounds the dates of the page, and tells what does not hold yet. The words are data, in `scope.json`.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from functools import cmp_to_key, lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
 
+import msgspec
 from msgspec import Struct
 
+from nexi.text.dates import MAX_DATE_CHARS, find_dates
 from nexi.text.sentences import MONTHS
 from nexi.types import Imprint
 
@@ -23,11 +27,13 @@ __all__ = [
     "DocumentScope",
     "Period",
     "Standing",
+    "asks_for_future",
     "asks_for_now",
     "asks_for_past",
     "asks_for_state",
     "find_periods",
     "is_newer",
+    "is_not_yet",
     "name_day",
     "order_versions",
     "plausible_day",
@@ -35,9 +41,18 @@ __all__ = [
 ]
 
 Standing = Literal["", "draft", "superseded", "archived"]
+# Whether what a document says holds on the day it is read, by its period, or only later; "announced" where it says from when.
+Validity = Literal["", "now", "later", "announced"]
 
 MIN_YEAR = 1900  # an earlier one is of another calendar, or the year of a scanned original
 MAX_HEAD_LINES, MAX_HEAD_CHARS = 12, 1_000  # where a document says what it is
+MAX_GAP_CHARS = 12  # between "valid from" and its day
+_WORDS = {
+    name: "|".join(words)
+    for name, words in msgspec.json.decode(
+        Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, tuple[str, ...]]
+    ).items()
+}
 _EPOCHS = frozenset(("1970-01-01", "1980-01-01", "1900-01-01", "1601-01-01", "1904-01-01"))  # what programs write for no date
 _MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else name for name in MONTHS)
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
@@ -65,31 +80,20 @@ _AMENDMENT = re.compile(
 )
 _REPLY = re.compile(r"^(?:\s*(?:re|fwd?|aw|wg)\s*:)+", re.IGNORECASE)
 _VALIDITY = re.compile(
-    r"\b(?:valid|effective|in force|applicable|dated?|as of|(?:last )?(?:updated|revised))"
-    r"(?: (?:as of|from|until|till|to|on|since))?\b",
-    re.IGNORECASE,
+    rf"\b(?:{_WORDS['holds_from']}|{_WORDS['changed']})(?: (?:{_WORDS['from']}|{_WORDS['until']}))?\b", re.IGNORECASE
 )
+_UNTIL = re.compile(rf"\b(?:{_WORDS['until']})\b(?:(?!{_YEAR}).){{0,30}}{_YEAR}", re.IGNORECASE)
 _DATED_LINE = re.compile(
-    rf"(?:^|[.(]\s?)\W*(?:this (?:document|page|version|policy|guide) is )?(?:{_VALIDITY.pattern}|version of|stand|gültig ab)"
-    rf"\W{{1,4}}(?:(?P<d>3[01]|[12]\d|0?[1-9])(?:\.|st|nd|rd|th)? (?P<mon>{_MONTH})\.?,? (?P<y>{_YEAR})"
-    rf"|(?P<mon2>{_MONTH})\.? (?P<d2>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?,? (?P<y2>{_YEAR})"
-    rf"|(?P<y3>{_YEAR})-(?P<m3>0[1-9]|1[0-2])-(?P<d3>0[1-9]|[12]\d|3[01]))",
-    re.IGNORECASE | re.MULTILINE,
+    rf"(?:^|[.(]\s?)\W*(?:this (?:document|page|version|policy|guide|tariff|price list) (?:is )?)?"
+    rf"(?:(?P<holds>{_WORDS['holds_from']})(?: (?:(?P<until>{_WORDS['until']})|{_WORDS['from']}))?"
+    rf"|(?:{_WORDS['changed']})(?: (?:{_WORDS['from']}))?)\b",
+    re.IGNORECASE,
 )
 # What is counted for a period: the newest figure does not replace the one before.
-_PERIODIC = re.compile(
-    r"\b(?:revenues?|sales|turnover|profits?|loss(?:es)?|income|earnings|ebitda?|margins?|growth|spending|expenses|expenditures?|"
-    r"emissions|production|output|shipments|deliveries|visitors|orders|results?|cash flow|dividends?|"
-    r"umsatz|gewinn|absatz|chiffre d['’]affaires|bénéfices?|ventes|ingresos|ventas|beneficios?)\b",
-    re.IGNORECASE,
-)
+_PERIODIC = re.compile(rf"\b(?:{_WORDS['periodic']})\b", re.IGNORECASE)
 _NO_AMOUNT = re.compile(r"\W*(?:who|where|when|why|can|may|must|do|does|how (?:do|does|can|is|are))\b", re.IGNORECASE)
 _PAST_TENSE = re.compile(r"\b(?:was|were|did|had|war|waren|hatte|était|étaient|fue|era)\b", re.IGNORECASE)
-_STANDINGS: dict[Standing, str] = {
-    "superseded": r"superseded|obsolete|outdated|withdrawn|deprecated|replaced|veraltet|ersetzt|obsolète|remplacé|obsoleto",
-    "archived": r"archived?|archiv|archiviert|archivé|archivado",
-    "draft": r"draft|entwurf|brouillon|borrador|preliminary|proposal|wip",
-}
+_STANDINGS: dict[Standing, str] = {name: _WORDS[name] for name in ("superseded", "archived", "draft")}
 _STANDING_WORD = re.compile(
     "|".join(rf"(?P<{name}>(?<![a-z])(?:{words})(?![a-z]))" for name, words in _STANDINGS.items()), re.IGNORECASE
 )
@@ -103,18 +107,7 @@ _MARKED = re.compile(
 )
 _SHOUTED = re.compile(r"\b(?:SUPERSEDED|OBSOLETE|DEPRECATED|WITHDRAWN|ARCHIVED|DRAFT|OUTDATED)\b")
 _FOLDERS = re.compile(r"(?:^|[\s_./(-])(?:old|archiv\w*|superseded|obsolete|deprecated|drafts?)(?:$|[\s_./)-])", re.IGNORECASE)
-_NOW = re.compile(
-    r"\b(?:currently|latest|newest|most recent|nowadays|today(?:['’]s)?|at present|at the moment|right now|up[- ]to[- ]date|"
-    r"these days|as of now|in force|present[- ]day|now(?! (?:known|called|named|that))|"
-    r"current(?= [a-z\d])(?! (?:in|of|is|through|flows?|and|to|from|at)\b)|"
-    r"aktuell\w*|derzeit|heute|jetzt|neueste\w*|actuel\w*|aujourd['’]hui|maintenant|actual(?:es|mente)?|ahora|hoy)\b",
-    re.IGNORECASE,
-)
-_PAST = re.compile(
-    r"\b(?:previous(?:ly)?|former(?:ly)?|earlier|older?|original(?:ly)?|histor\w+|used to|over time|trend|chang\w+|differ\w*|"
-    r"compar\w+|evolv\w+|grow\w*\b(?!-)|grew|since|between|superseded|obsolete|archived?|drafts?|proposal|deprecated|replaced|versus|vs)\b",
-    re.IGNORECASE,
-)
+_NOW, _PAST, _FUTURE = (re.compile(rf"\b(?:{_WORDS[name]})\b", re.IGNORECASE) for name in ("now", "past", "future"))
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -133,11 +126,23 @@ class Period(Struct, frozen=True, order=True):
         return self.year == other.year and (self.part == other.part or self.is_whole or other.is_whole)
 
     @property
+    def months(self) -> tuple[int, int]:
+        """Its first and its last month."""
+        if self.is_whole:
+            return 1, 12
+        if self.part.isdigit():
+            return int(self.part), int(self.part)
+        length = {"Q": 3, "H": 6}[self.part[0]]
+        return length * (int(self.part[1:]) - 1) + 1, length * int(self.part[1:])
+
+    @property
     def end(self) -> tuple[int, int]:
         """The year and the month in which it ends."""
-        months = {"Q": 3, "H": 6}
-        head, tail = self.part[:1], self.part[1:]
-        return self.year, 12 if not self.part else months[head] * int(tail) if head in months else int(self.part)
+        return self.year, self.months[1]
+
+    def begins_after(self, day: str) -> bool:
+        """Whether it lies in the future of a day."""
+        return (self.year, self.months[0]) > (int(day[:4]), int(day[5:7]))
 
     def __str__(self) -> str:
         if self.part.isdigit():
@@ -154,6 +159,7 @@ class DocumentScope(Struct, frozen=True):
     amendment: int = 0  # of another document: "Amendment 2 to the lease"
     day: str = ""
     standing: Standing = ""
+    validity: Validity = ""
 
     def is_of_family(self, other: DocumentScope) -> bool:
         """Whether two documents are versions of one thing, by their names."""
@@ -161,8 +167,11 @@ class DocumentScope(Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def read_scope(title: str, url: str, head: str, day: str = "") -> DocumentScope:
-    """The scope of a document by its title, address, first lines and day."""
+def read_scope(title: str, url: str, head: str, day: str = "", read_on: str = "") -> DocumentScope:
+    """The scope of a document by its title, address, first lines and day.
+
+    `read_on` is the day on which a question is asked of it; without one, nothing is too late to be true.
+    """
     path = unquote(url).removeprefix("file://") if url.startswith("file:") else ""
     file = path.rpartition("/")[2]
     lines = [line.strip() for line in islice(head[:MAX_HEAD_CHARS].splitlines(), MAX_HEAD_LINES) if line.strip()]
@@ -180,7 +189,10 @@ def read_scope(title: str, url: str, head: str, day: str = "") -> DocumentScope:
         words = _WORD.findall(re.sub(r"\.[a-z]{2,5}$", "", bare))
         names.add(" ".join(word for word in words if word not in ("final", "copy", "old", "new", "the")))
     standing = _find_standing(path, (title, *lines))
-    return DocumentScope(frozenset(names - {""}), periods, version, amendment, day or _find_dated_line(lines), standing)
+    line_day, is_announced = ("", False) if day else _find_dated_line(lines, read_on)
+    ends_then = any(map(_UNTIL.search, own_names))  # "valid until 2027" does not begin in that year
+    validity: Validity = "announced" if is_announced else "" if ends_then else _find_validity(periods, read_on)
+    return DocumentScope(frozenset(names - {""}), periods, version, amendment, day or line_day, standing, validity)
 
 
 def _find_version(name: str) -> tuple[int, ...]:
@@ -197,17 +209,31 @@ def _strip_times(name: str) -> str:
     return name
 
 
-def _find_dated_line(lines: Iterable[str]) -> str:
-    """The day from which a document says that it holds, or on which it says that it was changed; "" where it says none."""
-    for match in filter(None, map(_DATED_LINE.search, lines)):
-        group = match.groupdict()
-        name = group["mon"] or group["mon2"]
-        month = [month[:3] for month in MONTHS].index(name[:3].lower()) + 1 if name else int(group["m3"])
-        day = date(int(group["y"] or group["y2"] or group["y3"]), month, 1) + timedelta(
-            days=int(group["d"] or group["d2"] or group["d3"]) - 1
-        )
-        return day.isoformat()
-    return ""
+def _find_dated_line(lines: Iterable[str], read_on: str) -> tuple[str, bool]:
+    """The day from which a document says that it holds, or on which it was changed, and whether it only holds from then on."""
+    for line in lines:
+        for match in _DATED_LINE.finditer(line):
+            mentions = find_dates(line, "", match.end(), match.end() + MAX_DATE_CHARS, first_year=MIN_YEAR)
+            if not mentions or mentions[0].start - match.end() > MAX_GAP_CHARS:
+                continue
+            day, is_later = mentions[0].day, bool(read_on) and not _has_come(mentions[0].day, read_on)
+            if not is_later or (match["holds"] and not match["until"]):
+                return day, is_later
+    return "", False
+
+
+def _has_come(day: str, read_on: str) -> bool:
+    """Whether a day is none of the future where it is read; elsewhere it may already be tomorrow."""
+    return date.fromisoformat(day) <= date.fromisoformat(read_on) + timedelta(days=1)
+
+
+def _find_validity(periods: Sequence[Period], read_on: str) -> Validity:
+    if not periods or not read_on:
+        return ""
+    if all(period.begins_after(read_on) for period in periods):
+        return "later"
+    year, month = int(read_on[:4]), int(read_on[5:7])
+    return "now" if any(p.year == year and p.months[0] <= month <= p.months[1] for p in periods) else ""
 
 
 def find_periods(text: str) -> tuple[Period, ...]:
@@ -252,6 +278,11 @@ def asks_for_now(question: str) -> bool:
     return _NOW.search(question) is not None and not find_periods(question)
 
 
+def asks_for_future(question: str) -> bool:
+    """Whether a question asks for what will hold, so that what is announced is no worse than what holds now."""
+    return _FUTURE.search(question) is not None
+
+
 def asks_for_past(question: str) -> bool:
     """Whether a question asks for former values as well, so that old documents are no worse than new ones."""
     return _PAST.search(question) is not None
@@ -264,7 +295,12 @@ def asks_for_state(question: str) -> bool:
 
 
 def is_newer(one: DocumentScope, other: DocumentScope) -> bool:
-    """Whether a document is newer than another, by what first tells them apart: period, version, day, amendment."""
+    """Whether a document is newer than another, by what first tells them apart: period, version, day, amendment.
+
+    One that does not hold yet is not newer than one that does.
+    """
+    if is_not_yet(one, other) or is_not_yet(other, one):
+        return is_not_yet(other, one)
     if one.periods and other.periods and (ends := [max(p.end for p in s.periods) for s in (one, other)])[0] != ends[1]:
         return ends[0] > ends[1]
     if one.version and other.version and one.version != other.version:
@@ -272,6 +308,16 @@ def is_newer(one: DocumentScope, other: DocumentScope) -> bool:
     if one.day and other.day and one.day != other.day:
         return one.day > other.day
     return one.amendment > other.amendment
+
+
+def is_not_yet(one: DocumentScope, other: DocumentScope) -> bool:
+    """Whether a document holds only later, and the other holds now.
+
+    "Strategy 2030" replaces "Strategy 2020" before that year has come.
+    """
+    if one.validity == "announced":
+        return other.validity in ("", "now")
+    return one.validity == "later" and other.validity == "now"
 
 
 def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[int]:

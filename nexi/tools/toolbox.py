@@ -209,7 +209,8 @@ class Toolbox(Struct, frozen=True):
             except TimeoutError:
                 return PageView(url, error=OUT_OF_TIME), None
             text = await self.extract_text(page, arguments, share)
-        return PageView(url, title=page.title, text=_cut_to_bytes(text, share), day=plausible_day(page.imprint)), page
+        day, today = plausible_day(page.imprint), self.clock.now().date().isoformat()
+        return PageView(url, title=page.title, text=_cut_to_bytes(text, share), day=day, read_on=today), page
 
     async def _number_page(self, viewed: tuple[PageView, Page | None]) -> PageView:
         """Give a page its citation number when it is handed to the model."""

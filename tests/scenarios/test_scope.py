@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from evals.own_documents import ask_documents
 from nexi.answers.answered import NOTHING_FOUND, list_readings
 from nexi.types import Answer
@@ -53,6 +55,37 @@ def test_two_files_that_contradict_each_other_in_other_words_are_shown_as_a_disa
     assert (
         "Sources disagree on “The tax rate for small firms in Zorbia is …”: 15 percent [1] and 12 percent [2]." in answer.text
     )
+
+
+def test_a_price_list_for_next_year_is_named_below_the_one_that_holds_now() -> None:
+    year = datetime.now(UTC).year
+    prices = {year - 1: 200, year: 210, year + 1: 230}
+    files = {f"prices-{y}.md": f"# Orsa Ferry prices {y}\n\nA season ticket costs {p} crowns.\n" for y, p in prices.items()}
+    answer = ask(files, "What does a season ticket cost?")
+    assert answer.text == (
+        "A season ticket costs 210 crowns. [1]\n\n"
+        "Sources for other times differ on “A season ticket costs … crowns”: 200 [3] and 230 [2] (upcoming)."
+    )
+    later = ask(files, f"What will a season ticket cost in {year + 1}?")
+    assert later.text == "A season ticket costs 230 crowns. [1]"
+
+
+def test_a_line_that_is_dated_in_the_future_does_not_make_a_document_the_newest() -> None:
+    ferry = "# Orsa Ferry prices\n\n{}\n\nA season ticket costs {} crowns.\n"
+    announced = {"a.md": ferry.format("Effective 1 May 2024", 210), "b.md": ferry.format("Effective 1 May 2099", 230)}
+    assert ask(announced, "What does a season ticket cost?").text == (
+        "A season ticket costs 210 crowns. [1]\n\n"
+        "Sources for a later time differ on “A season ticket costs … crowns”: 230 [2] (upcoming, 2099-05-01)."
+    )
+    wrong = {"a.md": ferry.format("Last updated 1 May 2024", 210), "b.md": ferry.format("Last updated 1 May 2099", 230)}
+    assert [c.is_settled for c in ask(wrong, "What does a season ticket cost?").conflicts] == [False]
+
+
+def test_the_current_row_of_a_table_is_not_one_of_a_later_year() -> None:
+    year = datetime.now(UTC).year
+    rows = "".join(f"| {y} | {200 + y - year} crowns |\n" for y in range(year - 2, year + 3))
+    table = f"# Orsa Ferry prices\n\n| Year | Season ticket |\n|---|---|\n{rows}"
+    assert f"{year} – 200 crowns [1]" in ask({"t.md": table}, "What is the current price of a season ticket?").text
 
 
 def test_of_two_dated_files_the_newer_holds_and_the_older_is_named_as_older() -> None:

@@ -18,6 +18,7 @@ from nexi.text.scope import (
     MAX_HEAD_CHARS,
     DocumentScope,
     Period,
+    asks_for_future,
     asks_for_now,
     asks_for_past,
     find_periods,
@@ -31,13 +32,15 @@ __all__ = ["has_same_subject", "leave_out_outdated", "scope_of"]
 _DIGITS = re.compile(r"\d[\d.,]*")
 
 
-def scope_of(page: PageView) -> DocumentScope:
-    return read_scope(page.title, page.url, page.text[:MAX_HEAD_CHARS], page.day)
+def scope_of(page: PageView, question: str) -> DocumentScope:
+    """What a page is about; where the question asks for the future, what is announced for then holds like anything else."""
+    read_on = "" if asks_for_future(question) else page.read_on
+    return read_scope(page.title, page.url, page.text[:MAX_HEAD_CHARS], page.day, read_on)
 
 
 def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> list[Scored]:
     """The sentences that hold for the time that the question asks for; all of them where none does."""
-    scopes = [scope_of(page) for page in ranking.pages]
+    scopes = [scope_of(page, ranking.question.text) for page in ranking.pages]
     periods = find_periods(ranking.question.text)
     wants_past = asks_for_past(ranking.question.text)
     aside = {
@@ -67,7 +70,9 @@ def _find_rows_of_other_periods(ranking: SentenceRanking, periods: Sequence[Peri
     wants_last = asks_for_now(ranking.question.text)
     for page, sentences in enumerate(ranking.sentences):
         rows = {place: own for place, s in enumerate(sentences) if s.kind == "row" and (own := find_periods(s.text))}
-        last = max((max(own).end for own in rows.values()), default=None) if wants_last else None
+        read_on = ranking.pages[page].read_on
+        begun = [max(own) for own in rows.values() if not (read_on and max(own).begins_after(read_on))]
+        last = max((period.end for period in begun), default=None) if wants_last else None
         if any(_meet(own, periods) for own in rows.values()) or last:
             others |= {
                 (page, place) for place, own in rows.items() if (max(own).end != last if last else not _meet(own, periods))
@@ -77,7 +82,9 @@ def _find_rows_of_other_periods(ranking: SentenceRanking, periods: Sequence[Peri
 
 def _replaces(one: DocumentScope, other: DocumentScope) -> bool:
     """Whether what a document says holds instead of what the other says of the same thing: a newer version, or a later day."""
-    return is_newer(one, other) if one.is_of_family(other) else "" < other.day < one.day
+    if one.is_of_family(other):
+        return is_newer(one, other)
+    return "" < other.day < one.day and one.validity != "announced"
 
 
 def _is_of_other_period(scope: DocumentScope, periods: Sequence[Period], scopes: Sequence[DocumentScope]) -> bool:

@@ -126,7 +126,7 @@ def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored], compare: C
     question = ranking.question.text
     if not usable or find_periods(question) or asks_for_now(question) or asks_for_past(question) or asks_for_state(question):
         return []
-    scopes = [scope_of(page) for page in ranking.pages]
+    scopes = [scope_of(page, ranking.question.text) for page in ranking.pages]
     if len({scope.periods[:1] for scope in scopes if scope.periods}) < 2:
         return []
     first = rate_candidates(ranking, usable, compare)[0].scored
