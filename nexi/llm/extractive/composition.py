@@ -51,6 +51,7 @@ from nexi.llm.extractive._quotation import (
     shorten_sentence,
 )
 from nexi.llm.extractive._readings import Reading, find_readings
+from nexi.llm.extractive._several import split_question
 from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import choose_sides, rate_choices
 from nexi.llm.extractive.answerability import are_missed, asks_briefly, rate_answer, rate_words
@@ -70,16 +71,29 @@ _ASIDE = re.compile(r"\s*\([^()]*\)")
 class ExtractiveAnswer(Struct, frozen=True):
     """Quoted sentences with their citation numbers, after an optional short answer.
 
-    Where `answered` is "no", the lines are the closest passages.
+    Where `answered` is "no", the lines are the closest passages. `parts` are the answers to each of several questions.
     """
 
     lines: tuple[tuple[str, int], ...] = ()
     short: str = ""
     answered: Answered = "no"
+    parts: tuple[tuple[str, ExtractiveAnswer], ...] = ()
 
 
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
-    """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
+    """The answer to a question from pages that were read; without lines when nothing in them bears on it.
+
+    Of several questions in one, each is answered by itself, unless that answers none of them.
+    """
+    parts = [(part.text, _compose_one(part, pages, compare)) for part in split_question(question)]
+    ratings = {answer.answered for _, answer in parts}
+    if ratings <= {"no"}:
+        return _compose_one(question, pages, compare)
+    lines = tuple(dict.fromkeys(line for _, answer in parts if answer.answered != "no" for line in answer.lines))
+    return ExtractiveAnswer(lines, answered=ratings.pop() if len(ratings) == 1 else "likely", parts=tuple(parts))
+
+
+def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare | None) -> ExtractiveAnswer:
     same_language = [
         page for page in pages if question.language and detect_language(page.text[:MAX_QUESTION_CHARS]) == question.language
     ]

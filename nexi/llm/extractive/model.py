@@ -22,9 +22,10 @@ from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_PAGES_READ, MAX_QUESTION_CHARS, MAX_ROUNDS
 from nexi.llm.extractive._quotation import join_quotations
+from nexi.llm.extractive._several import list_queries, split_question
 from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts, summarise_pages, summarise_text
-from nexi.llm.extractive.composition import NOT_ANSWERED, NextStep, compose_answer, find_next_step
-from nexi.llm.extractive.questions import Question, extract_keywords, read_question, search_queries
+from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
+from nexi.llm.extractive.questions import Question, extract_keywords, read_question
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.text.references import find_namesakes, find_qualified
 from nexi.text.scope import DocumentScope, order_versions, read_scope
@@ -128,7 +129,7 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
     """A search or a read that may still help, else None. What is known comes first; the web is for what is missing."""
     begins = turn.known is None and not turn.searches and not turn.reads and not _URL.search(turn.question.text)
     if LOCAL in tools and begins:
-        return _call_reply(LOCAL, {"queries": search_queries(turn.question), "get_full": True}, step)
+        return _call_reply(LOCAL, {"queries": list_queries(turn.question), "get_full": True}, step)
     if turn.knows_enough:
         return None
     # Where what is known was searched and not read, as a researcher does it, the web is searched too, then both read.
@@ -164,14 +165,15 @@ def _pages_to_read(turn: _ExtractiveQuestion) -> int:
         hits = [hit for outcome in turn.latest for hit in outcome.hits]
         leads = [(hit.title, hit.snippet) for hit in hits]
         is_stored = all(hit.backend == STORE for hit in hits)  # nothing is fetched for these
-        is_open = find_namesakes(turn.question.text, leads) or find_qualified(turn.question.text, leads)
+        text = turn.question.text
+        is_open = split_question(turn.question) or find_namesakes(text, leads) or find_qualified(text, leads)
         return MAX_PAGES_READ * (2 if is_stored or is_open else 1)
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_ROUNDS) else 0
 
 
 def _choose_queries(turn: _ExtractiveQuestion, leads: Sequence[str]) -> list[str]:
     if not turn.searches and not turn.reads:
-        return search_queries(turn.question)
+        return list_queries(turn.question)
     if turn.searches != 1:
         return []
     if not any(o.hits for o in turn.outcomes):
@@ -204,6 +206,8 @@ def _draft_answer(turn: _ExtractiveQuestion, compare: Compare | None) -> str:
     if is_about_pages(turn.question.text, pages):
         return join_quotations(summarise_pages(pages)) or NOTHING_FOUND
     draft = compose_answer(turn.question, pages, compare)
+    if draft.parts:
+        return _render_parts(draft)
     is_whole = draft.short or draft.answered == "depends"
     if not draft.lines:
         return NOTHING_FOUND
@@ -212,6 +216,21 @@ def _draft_answer(turn: _ExtractiveQuestion, compare: Compare | None) -> str:
     if draft.answered == "no":
         return f"{NOT_ANSWERED}\n\n{quotations}"
     return f"{draft.short} {quotations}" if draft.short else quotations
+
+
+def _render_parts(draft: ExtractiveAnswer) -> str:
+    """A paragraph for each question that is answered, then those that are not; what answers two of them stands once."""
+    paragraphs, shown, open_parts = list[str](), set[tuple[str, int]](), list[str]()
+    for question, answer in draft.parts:
+        lines = [line for line in answer.lines if line not in shown]
+        # what only seems to answer a question, and surely answers another one, is likely to answer no more than that
+        if answer.answered == "no" or (answer.answered == "likely" and not lines):
+            open_parts.append(f"“{question.rstrip('?')}”")
+        elif lines:
+            shown.update(lines)
+            paragraphs.append(f"{answer.short} {join_quotations(lines)}".strip())
+    gap = f"None of the pages that were read answers {' or '.join(open_parts)}." if open_parts else ""
+    return "\n\n".join(filter(None, (*paragraphs, gap)))
 
 
 def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
