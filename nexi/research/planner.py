@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.parts import find_antecedent, find_subject, has_pronoun, name_subject, split_enumeration
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import object_schema
 from nexi.text.names import find_names
+from nexi.text.parts import find_antecedent, find_subject, has_pronoun, name_subject, split_enumeration
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stopwords import STOP
 from nexi.text.words import content_words

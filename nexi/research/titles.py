@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.research.parts import find_subject, split_enumeration
 from nexi.research.planner import split_question
 from nexi.text.names import find_names
+from nexi.text.parts import find_subject, split_enumeration
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stopwords import STOP
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_QUERY_CHARS
-from nexi.llm.extractive.questions import Question, extract_keywords, read_question, search_queries
+from nexi.llm.extractive.questions import Question, find_names, read_question, search_queries
+from nexi.text.parts import find_antecedent, find_subject, has_pronoun, name_subject
 
 __all__ = ["list_queries", "split_question"]
 
@@ -22,7 +23,6 @@ _JOINT = re.compile(
     re.IGNORECASE,
 )
 _ENDS_OPEN = re.compile(rf"\b(?:{_QUESTION_WORD}|to|and|or|than|as)\W*$", re.IGNORECASE)
-_REFERS_BACK = re.compile(r"\b(?:it|its|he|him|his|she|her|they|them|their|there|this|that|these|those)\b", re.IGNORECASE)
 _IS_ONE = re.compile(
     r"\b(?:difference|differences|compare|compared|both|same|versus|vs|relationship|between|either|older|younger|earlier|later)\b",
     re.IGNORECASE,
@@ -30,22 +30,24 @@ _IS_ONE = re.compile(
 
 
 def split_question(question: Question) -> list[Question]:
-    """The questions that one sentence asks; none where it asks one thing. Those before it are the context of an "it"."""
+    """The questions that one sentence asks; none where it asks one thing. A pronoun gives way to what it refers to."""
     if question.language or question.choices or _IS_ONE.search(question.text):
         return []
     texts = [text.strip(" ,;?") for text in _JOINT.split(question.text)]
     if len(texts) < 2 or not all(map(_BEGINS.match, texts)) or any(map(_ENDS_OPEN.search, texts)):
         return []
-    parts = []
-    for n, text in enumerate(texts):
-        earlier = texts[:n] if _REFERS_BACK.search(text) else ()
-        parts.append(read_question(f"{text}?", " ".join((question.context, *earlier)).strip()))
-    return parts[:MAX_ALTERNATIVES] if all(part.stems for part in parts) else []
+    wholes, subjects = list[str](), list[str]()
+    names = " ".join(find_names(texts[0].partition(" ")[2]))
+    for text in texts:
+        whole = name_subject(text, find_antecedent(text, subjects)) if has_pronoun(text) else text
+        # "Who was the commander?" after the name of a mission is asked of that mission
+        is_bare = wholes and whole == text and not has_pronoun(text) and not find_names(text.partition(" ")[2])
+        wholes.append(f"{text} ({names})" if is_bare and names else whole)
+        subjects.append(find_subject(whole))
+    parts = [read_question(f"{whole}?", question.context) for whole in wholes[:MAX_ALTERNATIVES]]
+    return parts if all(part.stems for part in parts) else []
 
 
 def list_queries(question: Question) -> list[str]:
-    """What to ask a backend: the question itself, and each question in it with the thing that its "it" refers to."""
-    parts = split_question(question)
-    first = extract_keywords(parts[0]) if parts else ""
-    named = [f"{part.text} {first}" if _REFERS_BACK.search(part.text) else part.text for part in parts]
-    return list(dict.fromkeys([*search_queries(question), *(text[:MAX_QUERY_CHARS] for text in named)]))
+    """What to ask a backend: the question itself, and each question in it."""
+    return list(dict.fromkeys([*search_queries(question), *(part.text[:MAX_QUERY_CHARS] for part in split_question(question))]))

@@ -83,14 +83,22 @@ class ExtractiveAnswer(Struct, frozen=True):
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
     """The answer to a question from pages that were read; without lines when nothing in them bears on it.
 
-    Of several questions in one, each is answered by itself, unless that answers none of them.
+    Of several questions in one, each is answered by itself.
     """
-    parts = [(part.text, _compose_one(part, pages, compare)) for part in split_question(question)]
-    ratings = {answer.answered for _, answer in parts}
-    if ratings <= {"no"}:
+    parts = [(part.text, _compose_one(part, _list_own_pages(part, pages), compare)) for part in split_question(question)]
+    if not parts:
         return _compose_one(question, pages, compare)
+    ratings = {answer.answered for _, answer in parts}
+    if ratings == {"no"}:
+        return replace(_compose_one(question, pages, compare), short="", answered="no")
     lines = tuple(dict.fromkeys(line for _, answer in parts if answer.answered != "no" for line in answer.lines))
     return ExtractiveAnswer(lines, answered=ratings.pop() if len(ratings) == 1 else "likely", parts=tuple(parts))
+
+
+def _list_own_pages(part: Question, pages: Sequence[PageView]) -> list[PageView]:
+    """The pages with a name of the question: those of the other questions were read too."""
+    names = find_names(part.text.partition(" ")[2])
+    return [page for page in pages if any(name in f"{page.title}\n{page.text}" for name in names)] or list(pages)
 
 
 def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare | None) -> ExtractiveAnswer:

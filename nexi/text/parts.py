@@ -1,7 +1,7 @@
-"""The parts of a broad question: what it enumerates, and what its "it" and "there" refer to.
+"""The parts of a question: what it enumerates, and what its "it" and "there" refer to.
 
-Below the planner, which makes tasks of the parts. Pure, and English except for what `planner` knows of other languages: a
-sentence that does not fit stays whole.
+Below the planner, which makes tasks of the parts, and the built-in model, which answers each. Pure, and English except for what
+`planner` knows of other languages: a sentence that does not fit stays whole.
 """
 
 from __future__ import annotations
