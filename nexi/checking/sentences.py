@@ -49,8 +49,10 @@ _JOINT = re.compile(
     r"|,?\s+(?:and|but|while|whereas|although|though|which|who|where|when|with|yet|so|including|as well as|and also)\s+"
 )
 _STRONG_JOINT = re.compile(r"\s*[;；。.，]\s*|\s+[-–—]+\s+|,?\s+(?:but|while|whereas|although|though)\s+|,\s+and\s+")
-_DISPUTE = re.compile(r"\W*(?:Older s|S)ources (?:disagree|differ)(?: on (?P<subject>[^:]+))?: ")
-_NOTES = re.compile(r"^\W*\((?:\d+ independent|draft|superseded|archived|\d{4}-\d\d-\d\d|, )+\)\W*")
+_DISPUTE = re.compile(
+    r"\W*(?:Older s|S)ources (?:for (?:other times|a later time) )?(?:disagree|differ)(?: on (?P<subject>[^:]+))?: "
+)
+_NOTES = re.compile(r"^\W*\((?:\d+ independent|draft|superseded|archived|upcoming|\d{4}-\d\d-\d\d|, )+\)\W*")
 _CONJUNCTION = re.compile(r"(?:and|but|while|whereas|although|though|yet|so|whilst)\s+")
 
 
