@@ -33,6 +33,7 @@ from nexi.research.state import MAX_PARALLEL_RESEARCHERS, ResearchState
 from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, build_specs
 from nexi.runs.session import Session
 from nexi.tasks import catch_error, raise_error, run_in_group
+from nexi.text.scope import plausible_day
 from nexi.types import Answer, Message, PageView
 
 TOKENS_PER_QUOTED_WORD = 2  # with its citation
@@ -199,7 +200,11 @@ class ResearchAssembly:
     def _read_pages(self) -> list[PageView]:
         """The pages that were read, in the order of their numbers."""
         sources = {source.number: page for url, page in self.shared.pages.items() if (source := self.shared.book.find(url))}
-        return [PageView(page.url, number, page.title, page.text) for number, page in sorted(sources.items())]
+        today = self._environment.ports.clock.now().date().isoformat()
+        return [
+            PageView(page.url, number, page.title, page.text, day=plausible_day(page.imprint), read_on=today)
+            for number, page in sorted(sources.items())
+        ]
 
     def build_researcher(
         self, agent: str, task: str, session: Session, meter: Meter, shared: SharedResearchContext, emit: Emit

@@ -32,6 +32,7 @@ __all__ = [
     "asks_for_past",
     "asks_for_state",
     "find_periods",
+    "find_words_for_now",
     "is_newer",
     "is_not_yet",
     "name_day",
@@ -91,7 +92,10 @@ _DATED_LINE = re.compile(
 )
 # What is counted for a period: the newest figure does not replace the one before.
 _PERIODIC = re.compile(rf"\b(?:{_WORDS['periodic']})\b", re.IGNORECASE)
-_NO_AMOUNT = re.compile(r"\W*(?:who|where|when|why|can|may|must|do|does|how (?:do|does|can|is|are))\b", re.IGNORECASE)
+_NO_AMOUNT = re.compile(
+    r"\W*(?:who|where|when|why|can|may|must|do|does|how (?:do|does|can|is|are)|explain|describe|outline|summari[sz]e|write)\b",
+    re.IGNORECASE,
+)
 _PAST_TENSE = re.compile(r"\b(?:was|were|did|had|war|waren|hatte|était|étaient|fue|era)\b", re.IGNORECASE)
 _STANDINGS: dict[Standing, str] = {name: _WORDS[name] for name in ("superseded", "archived", "draft")}
 _STANDING_WORD = re.compile(
@@ -273,9 +277,13 @@ def _find_standing(path: str, lines: Iterable[str]) -> Standing:
     return ""
 
 
+def find_words_for_now(question: str) -> list[str]:
+    """The words with which a question asks for what holds now; none where it names another time."""
+    return [] if find_periods(question) else _NOW.findall(question)
+
+
 def asks_for_now(question: str) -> bool:
-    """Whether a question asks for what holds now, and names no other time."""
-    return _NOW.search(question) is not None and not find_periods(question)
+    return bool(find_words_for_now(question))
 
 
 def asks_for_future(question: str) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from evals.own_documents import ask_documents
 from nexi.answers.answered import NOTHING_FOUND, list_readings
-from nexi.types import Answer
+from nexi.llm.extractive._outdated import list_current_pages
+from nexi.llm.extractive.questions import read_question
+from nexi.types import Answer, PageView
 
 RESULTS = {2024: ("14.2", "1,180"), 2025: ("27.5", "1,960"), 2026: ("46.9", "3,120")}
 QUARTERS = {
@@ -68,6 +71,42 @@ def test_a_price_list_for_next_year_is_named_below_the_one_that_holds_now() -> N
     )
     later = ask(files, f"What will a season ticket cost in {year + 1}?")
     assert later.text == "A season ticket costs 230 crowns. [1]"
+
+
+POLICY = (
+    "# Orsa travel policy {0}\n\n## Hotels\n\nEmployees of Orsa may spend up to {1} euros a night on a hotel. "
+    "Hotels have to be booked through the travel portal at least {2} days before the journey.\n\n"
+    "## Trains\n\nJourneys of less than {1} kilometres are made by train in second class, and {2} euros a day are refunded.\n"
+)
+MINUTES = "# Orsa works council, {0}\n\n## {1}\n\nThe council of Orsa decided that {2}. It will look at the matter again.\n"
+
+
+def list_current(question: str, texts: Iterable[str]) -> list[int]:
+    """The numbers of the pages that a report on the question is written from."""
+    today = datetime.now(UTC).date().isoformat()
+    pages = [
+        PageView(f"file:///{n}.md", n, text.partition("\n")[0].lstrip("# "), text, read_on=today)
+        for n, text in enumerate(texts, 1)
+    ]
+    return [page.number for page in list_current_pages(read_question(question), pages)]
+
+
+def test_a_report_is_written_from_the_version_that_holds_at_the_time_asked_for() -> None:
+    year = datetime.now(UTC).year
+    versions = [POLICY.format(year + n, 140 + 20 * n, 10 + n) for n in (-3, -1, 0, 1)]
+    versions += ["# Draft: Orsa travel policy\n\nEmployees of Orsa may spend up to 900 euros a night on a hotel.\n"]
+    assert list_current("Explain the travel policy of Orsa: hotels and trains.", versions) == [3]
+    assert list_current(f"Explain the travel policy of Orsa in {year - 1}: hotels and trains.", versions) == [2]
+    assert list_current(f"What will the travel policy of Orsa be in {year + 1}?", versions) == [4]
+    assert list_current("How has the travel policy of Orsa changed?", versions) == [1, 2, 3, 4, 5]
+
+
+def test_a_report_keeps_the_minutes_of_an_earlier_meeting() -> None:
+    texts = [
+        MINUTES.format("3 March 2025", "Bicycles", "every bicycle that is used to come to work is repaired at its cost"),
+        MINUTES.format("7 May 2025", "Canteen", "the canteen opens at seven and has a meal without meat each day"),
+    ]
+    assert list_current("Explain what the works council of Orsa decided.", texts) == [1, 2]
 
 
 def test_a_line_that_is_dated_in_the_future_does_not_make_a_document_the_newest() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from nexi.llm.extractive._evidence import Scored, SentenceRanking
 from nexi.llm.extractive._limits import MAX_CANDIDATES, SAME
+from nexi.llm.extractive.questions import Question
 from nexi.text.references import find_other_things
 from nexi.text.scope import (
     MAX_HEAD_CHARS,
@@ -27,7 +28,7 @@ from nexi.text.scope import (
 )
 from nexi.types import PageView
 
-__all__ = ["has_same_subject", "leave_out_outdated", "scope_of"]
+__all__ = ["has_same_subject", "leave_out_outdated", "list_current_pages", "scope_of"]
 
 _DIGITS = re.compile(r"\d[\d.,]*")
 
@@ -62,6 +63,39 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
         if m in contents and _says_again(ranking, s, m, contents[m], is_version=scopes[m].is_of_family(scopes[s.page]))
     }
     return [s for s in in_time if (s.page, s.place) not in former] or list(usable)
+
+
+def list_current_pages(question: Question, pages: Sequence[PageView]) -> list[PageView]:
+    """The pages without those that do not hold at the time asked for: drafts, and versions that another page replaces.
+
+    A version is replaced where the other says most of it again; the minutes of an earlier meeting stay.
+    """
+    ranking = SentenceRanking(question, tuple(pages))
+    scopes = [scope_of(page, question.text) for page in pages]
+    contents = [
+        [_content(ranking.stems_of(n, place)) for place in range(len(sentences))]
+        for n, sentences in enumerate(ranking.sentences)
+    ]
+    periods = find_periods(question.text)
+    if asks_for_past(question.text):
+        return list(pages)
+
+    def is_replaced(n: int) -> bool:
+        newer = [m for m, scope in enumerate(scopes) if scope.is_of_family(scopes[n]) and is_newer(scope, scopes[n])]
+        words = sum(map(len, contents[n]))
+        return any(
+            2 * sum(len(own) for own in contents[n] if any(2 * len(own & other) > len(own) for other in contents[m])) > words
+            for m in newer
+        )
+
+    current = [
+        page
+        for n, page in enumerate(pages)
+        if not scopes[n].standing
+        and not _is_of_other_period(scopes[n], periods, scopes)
+        and (_meet(scopes[n].periods, periods) or not is_replaced(n))
+    ]
+    return current or list(pages)
 
 
 def _find_rows_of_other_periods(ranking: SentenceRanking, periods: Sequence[Period]) -> set[tuple[int, int]]:

@@ -37,13 +37,14 @@ from nexi.llm.extractive._limits import (
     MIN_SENTENCE_WORDS,
     SAME,
 )
+from nexi.llm.extractive._outdated import list_current_pages
 from nexi.llm.extractive._part_questions import defines_thing, is_pointer, points_elsewhere, read_part
 from nexi.llm.extractive._quotation import IDENTIFIER
 from nexi.llm.extractive._related import has_same_root
 from nexi.llm.extractive._stretches import NAME_LINE, Stretch, StretchLine, count_words, read_stretches, render_lines
 from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, is_about_code, read_sentences
-from nexi.llm.extractive.questions import RANKING, what_is_wanted
+from nexi.llm.extractive.questions import RANKING, read_question, what_is_wanted
 from nexi.text.languages import detect_language
 from nexi.text.references import find_namesakes
 from nexi.text.stems import stem
@@ -109,6 +110,7 @@ def write_report(
     """
     parts = list(headings)
     readable = [page for page in pages if page.text and not page.error and page.number > 0]
+    readable = list_current_pages(read_question(question), readable)
     if not readable or (len(parts) == 1 and what_is_wanted(question)):
         return ""
     title = title or " ".join(question.split())
