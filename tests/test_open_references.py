@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.open_references import find_open_reference
+from nexi.text.open_references import describe_open_reference, find_open_reference
 from nexi.types import Message
 
 
@@ -156,3 +156,16 @@ def test_a_pronoun_of_a_later_question_stands_for_what_was_talked_about() -> Non
 )
 def test_the_first_half_of_a_compound_is_no_thing_that_has_a_name(question: str) -> None:
     assert find_open_reference(question) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("When does the library open?", "which library is meant"),
+        ("How old is he?", "what “he” refers to"),
+        ("Where is it?", "what “it” refers to"),
+        ("What is the price of this gizmo?", "which gizmo is meant"),
+    ],
+)
+def test_what_a_question_leaves_open_is_said_with_its_own_word(question: str, missing: str) -> None:
+    assert describe_open_reference(question, find_open_reference(question)) == missing

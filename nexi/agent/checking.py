@@ -31,7 +31,7 @@ from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark,
 from nexi.notices import Notice, join_causes
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
-from nexi.text.open_references import find_open_reference
+from nexi.text.open_references import describe_open_reference, find_open_reference
 from nexi.text.references import name_subject
 from nexi.text.scope import MAX_HEAD_CHARS, asks_for_future, asks_for_now, name_day, plausible_day, read_scope
 from nexi.tools.toolbox import LOCAL_BACKEND
@@ -254,7 +254,7 @@ class AnswerChecker:
             subjects = {name_subject(source.title, texts.get(source.number, "")): source.number for source in sources}
             readings = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items() if subject]
             about = f"; this answer is about {' and '.join(readings[:MAX_NAMED])}" if readings else ""
-            notes.append(f"The question does not say which {kind} is meant{about}.")
+            notes.append(f"The question does not say {describe_open_reference(self.context.question, kind)}{about}.")
         days = [day for source in sources if (day := plausible_day(source.imprint))]
         if days and asks_for_now(self.context.question):
             months = (self.context.clock.now().date() - date.fromisoformat(max(days))).days // 30

@@ -15,7 +15,7 @@ from nexi.text.stopwords import STOP, word_set
 from nexi.text.whole import asks_about_whole
 from nexi.types import Message
 
-__all__ = ["find_open_reference"]
+__all__ = ["describe_open_reference", "find_open_reference"]
 
 MAX_QUESTION_CHARS = 1_000  # a longer one brings a text of its own, which names things
 MAX_EARLIER_CHARS = 50_000  # of a conversation, its end
@@ -107,6 +107,7 @@ _PRONOUN = re.compile(
     r"(?! (?:\w+ )?to\b| (?:get|like|matter|rain|snow)\b)(?: [\w'’]+){0,3}\W*|who \w+ (?P<object>it|him|her|them)\W*",
     re.IGNORECASE,
 )
+_WORD_FOR_ANY = re.compile(r"\b(?:it|its|he|him|his|she|her|they|them|their)\b", re.IGNORECASE)
 _COMPARISON = re.compile(
     r"\b(?:which|what|who)\b[^?]{0,99}\b(?:better|best|worse|\w{3,}er)\b[^?]{0,99}\bor\b"
     r"|\bdifferences? between\b[^?]{0,99}\band\b",
@@ -212,6 +213,12 @@ def _find_first(question: str) -> str:
         if match["kind"] not in _AT_HAND | STOP and (not match["next"] or match["next"].lower() in STOP):
             return match["kind"]
     return ""
+
+
+def describe_open_reference(question: str, kind: str) -> str:
+    """What a question does not say, with the word that stands for it: "which library is meant", "what “it” refers to"."""
+    word = _WORD_FOR_ANY.search(question) if kind in ("thing", "one") else None
+    return f"what “{word[0].lower()}” refers to" if word else f"which {kind} is meant"
 
 
 @lru_cache(maxsize=64)
