@@ -32,8 +32,16 @@ from nexi.notices import Notice, join_causes
 from nexi.tasks import start_task
 from nexi.text.languages import detect_language, name_language
 from nexi.text.open_references import describe_open_reference, find_open_reference
-from nexi.text.references import name_subject
-from nexi.text.scope import MAX_HEAD_CHARS, asks_for_future, asks_for_now, name_day, plausible_day, read_scope
+from nexi.text.references import find_parties, name_subject
+from nexi.text.scope import (
+    MAX_HEAD_CHARS,
+    asks_for_future,
+    asks_for_now,
+    find_others_of_family,
+    name_day,
+    plausible_day,
+    read_scope,
+)
 from nexi.tools.toolbox import LOCAL_BACKEND
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.urls import is_web_url
@@ -345,6 +353,9 @@ class AnswerChecker:
         scopes = {
             s.number: read_scope(s.title, s.url, heads.get(s.number, ""), plausible_day(s.imprint), today) for s in sources
         }
+        parties = [find_parties(self.context.question, s.title, heads.get(s.number, "")) for s in sources]
+        for place in find_others_of_family([scopes[s.number] for s in sources], parties):
+            pages[sources[place].number] = None  # a contract with somebody else disagrees with nothing
         claims, works = review.proof.claims, group_works(sources)
         conflicts = await asyncio.to_thread(find_conflicts, self.context.question, claims, pages, titles, scopes, works)
         if conflicts:

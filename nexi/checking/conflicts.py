@@ -144,8 +144,13 @@ def _may_disagree(group: Group, things: Mapping[int, str], pages: Mapping[int, S
 
 
 def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:
-    """What is the same where two sentences of the answer stand on the two sides of one disagreement."""
-    return frozenset((_show_value(values[0]), frozenset(s.number for s in values)) for values in group)
+    """What is the same where two sentences stand on the two sides of one disagreement, or "30 days" is a number too."""
+
+    def name_value(statement: Statement) -> str:
+        shown = _show_value(statement)
+        return " ".join(re.findall(r"\d[\d.,]*", shown)) or shown
+
+    return frozenset((name_value(values[0]), frozenset(s.number for s in values)) for values in group)
 
 
 def find_difference(one: str, other: str, about: str, *, is_same_text: bool = False) -> tuple[str, str] | None:

@@ -12,8 +12,9 @@ from itertools import permutations
 
 from nexi.text.names import find_names
 from nexi.text.open_references import find_open_reference
+from nexi.text.scope import MAX_HEAD_CHARS
 
-__all__ = ["find_namesakes", "find_other_things", "find_qualified", "find_things_of_kind", "name_subject"]
+__all__ = ["find_namesakes", "find_other_things", "find_parties", "find_qualified", "find_things_of_kind", "name_subject"]
 
 MIN_KIND_CHARS = 4  # fewer are a preposition or an article
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
@@ -41,6 +42,20 @@ _BORN = re.compile(r"\([^()]*(?:\bborn\b|\d{4})[^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+")
 # What tells one of a series from the others: "Mahmud II", "Satellite 3", "2018 World Cup".
 _ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2}|(?:19|20)\d\d)$|^(?:1[89]|20)\d\d\s+")
+
+
+def find_parties(question: str, subject: str, text: str) -> tuple[str, ...]:
+    """The names of the question in the first lines of a page whose subject has none of them.
+
+    A contract names its parties once, and each of its sentences is about them.
+    """
+    head = text[:MAX_HEAD_CHARS]
+    names = [name for name in find_names(question) if len(name) > 1]
+
+    def stands_in(name: str, place: str) -> bool:
+        return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", place, re.IGNORECASE) is not None
+
+    return () if any(stands_in(name, subject) for name in names) else tuple(name for name in names if stands_in(name, head))
 
 
 def find_namesakes(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:

@@ -31,6 +31,7 @@ __all__ = [
     "asks_for_now",
     "asks_for_past",
     "asks_for_state",
+    "find_others_of_family",
     "find_periods",
     "find_words_for_now",
     "is_newer",
@@ -326,6 +327,16 @@ def is_not_yet(one: DocumentScope, other: DocumentScope) -> bool:
     if one.validity == "announced":
         return other.validity in ("", "now")
     return one.validity == "later" and other.validity == "now"
+
+
+def find_others_of_family(scopes: Sequence[DocumentScope], parties: Sequence[Sequence[str]]) -> set[int]:
+    """The documents of a family that lack a name of the question which another of them has: contracts with somebody else."""
+    return {
+        n
+        for n, one in enumerate(scopes)
+        for m, other in enumerate(scopes)
+        if set(parties[n]) < set(parties[m]) and one.is_of_family(other)
+    }
 
 
 def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -107,6 +108,32 @@ def test_a_report_keeps_the_minutes_of_an_earlier_meeting() -> None:
         MINUTES.format("7 May 2025", "Canteen", "the canteen opens at seven and has a meal without meat each day"),
     ]
     assert list_current("Explain what the works council of Orsa decided.", texts) == [1, 2]
+
+
+AGREEMENT = (
+    "# Service agreement\n\nDate: {0}\n\nThis agreement is made between Orsa Ltd and {1}.\n\n"
+    "## Notice\n\nEither party may end the agreement with a notice of {2} days.\n\n"
+    "## Fee\n\nOrsa pays a monthly fee of {3} euros.\n"
+)
+AGREEMENTS = {
+    "a/agreement.md": AGREEMENT.format("2023-04-01", "Alda Cleaning", 30, 900),
+    "b/agreement.md": AGREEMENT.format("2025-04-01", "Berg Catering", 90, 1400),
+}
+
+
+def test_contracts_of_one_title_with_two_parties_are_no_versions_of_each_other() -> None:
+    for party, fee in (("Alda Cleaning", "900"), ("Berg Catering", "1400")):
+        answer = ask(AGREEMENTS, f"What is the monthly fee of {party}?")
+        assert re.findall(r"fee of (\d+) euros", answer.text) == [fee]
+        assert (answer.answered, answer.conflicts) == ("yes", ())
+        pages = [PageView(f"file:///{n}.md", n, "Service agreement", text) for n, text in enumerate(AGREEMENTS.values())]
+        current = list_current_pages(read_question(f"Explain what Orsa agreed with {party}."), pages)
+        assert [party in page.text for page in current] == [True]
+
+
+def test_a_number_with_its_unit_is_one_disagreement_and_not_two() -> None:
+    answer = ask(AGREEMENTS, "What is the notice of either party of the service agreement?")
+    assert answer.text.count("Older sources differ") == 1
 
 
 def test_a_line_that_is_dated_in_the_future_does_not_make_a_document_the_newest() -> None:

@@ -62,7 +62,7 @@ def rate_candidates(ranking: SentenceRanking, usable: Sequence[Scored], compare:
 def describe_text(ranking: SentenceRanking, s: Scored) -> str:
     """A sentence as a reading model is given it: with what its page is about and, in a manual, the name it stands under."""
     label = f"{s.sentence.label}. " if ranking.is_technical and s.sentence.label else ""
-    return f"{ranking.subjects[s.page]}. {label}{s.sentence.text}"[:MAX_COMPARED_CHARS]
+    return f"{ranking.name_page(s.page)}. {label}{s.sentence.text}"[:MAX_COMPARED_CHARS]
 
 
 def share_chances(

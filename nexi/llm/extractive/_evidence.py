@@ -20,7 +20,7 @@ from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, name_cells, read_sentences
 from nexi.llm.extractive.questions import RANKING, Question, Wants
 from nexi.text.languages import LANGUAGES
-from nexi.text.references import name_subject
+from nexi.text.references import find_parties, name_subject
 from nexi.text.wordforms import normalise_word
 from nexi.text.words import find_words
 from nexi.types import Hit, PageView, SearchOutcome
@@ -73,17 +73,22 @@ class SentenceRanking:
         self.weights = load_weights(RANKING)
         self.words = ContentWords(question.language)
         self.subjects = [find_page_subject(name_subject(p.title, p.text) or p.title) for p in pages]
+        self.parties = [find_parties(question.text, s, p.text) for p, s in zip(pages, self.subjects, strict=True)]
         self.sentences = [self._name_rows(read_sentences(p.text)) for p in pages]
         self.is_technical = is_about_code([s for page in self.sentences for s in page])
         # On pages full of code, a thing without a kind of its own is a name in code.
         self.wants = "code" if self.is_technical and question.wants in ("name", "") else question.wants
-        self._titles = [frozenset(self.words.stems(s)) for s in self.subjects]
+        self._titles = [frozenset(self.words.stems(self.name_page(number))) for number in range(len(self.pages))]
         self._stems = [self._read_stems(page, subject) for page, subject in zip(self.sentences, self.subjects, strict=True)]
         counts, total = self.sentences_with(), sum(map(len, self._stems))  # words in few sentences say more
         self.rarity = {stem: weight * find_rarity(counts[stem], total) for stem, weight in question.weights.items()}
         self._held = [[frozenset(self.rarity.keys() & stems) for stems in page] for page in self._stems]
         scored_sentences = [s for number in range(len(self.pages)) for s in self._score_page(number)]
         self.ranked = sorted(scored_sentences, key=lambda s: (-s.score, s.page, s.place))
+
+    def name_page(self, number: int) -> str:
+        """What a page is about, with whom it concerns."""
+        return ", ".join(filter(None, (self.subjects[number], " and ".join(self.parties[number]))))
 
     def words_by_place(self, s: Scored) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
         """The words in a sentence, beside it, in the heading above it and in the title of its page."""

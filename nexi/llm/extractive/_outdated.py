@@ -22,6 +22,7 @@ from nexi.text.scope import (
     asks_for_future,
     asks_for_now,
     asks_for_past,
+    find_others_of_family,
     find_periods,
     is_newer,
     read_scope,
@@ -49,6 +50,7 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
         for n, scope in enumerate(scopes)
         if (scope.standing and not wants_past) or _is_of_other_period(scope, periods, scopes)
     } | find_other_things(ranking.question.text, [(page.title, page.text) for page in ranking.pages])
+    aside |= find_others_of_family(scopes, ranking.parties)
     rows = _find_rows_of_other_periods(ranking, periods)
     in_time = [s for s in usable if s.page not in aside and (s.page, s.place) not in rows]
     newer = [[m for m in range(len(scopes)) if m not in aside and _replaces(scopes[m], scope)] for scope in scopes]
@@ -77,11 +79,13 @@ def list_current_pages(question: Question, pages: Sequence[PageView]) -> list[Pa
         for n, sentences in enumerate(ranking.sentences)
     ]
     periods = find_periods(question.text)
+    others = find_others_of_family(scopes, ranking.parties)
     if asks_for_past(question.text):
-        return list(pages)
+        return [page for n, page in enumerate(pages) if n not in others]
 
     def is_replaced(n: int) -> bool:
-        newer = [m for m, scope in enumerate(scopes) if scope.is_of_family(scopes[n]) and is_newer(scope, scopes[n])]
+        family = [m for m, scope in enumerate(scopes) if m not in others and scope.is_of_family(scopes[n])]
+        newer = [m for m in family if is_newer(scopes[m], scopes[n])]
         words = sum(map(len, contents[n]))
         return any(
             2 * sum(len(own) for own in contents[n] if any(2 * len(own & other) > len(own) for other in contents[m])) > words
@@ -91,7 +95,8 @@ def list_current_pages(question: Question, pages: Sequence[PageView]) -> list[Pa
     current = [
         page
         for n, page in enumerate(pages)
-        if not scopes[n].standing
+        if n not in others
+        and not scopes[n].standing
         and not _is_of_other_period(scopes[n], periods, scopes)
         and (_meet(scopes[n].periods, periods) or not is_replaced(n))
     ]

@@ -112,7 +112,7 @@ def unit_text(ranking: SentenceRanking, unit: Scored) -> str:
     """A unit as a reading model is given it: under what its page is about and the heading above it."""
     sentence = unit.sentence
     label = "" if not sentence.label or sentence.text.startswith(sentence.label) else f"{sentence.label}. "
-    return f"{ranking.subjects[unit.page]}. {label}{sentence.text}"[:MAX_COMPARED_CHARS]
+    return f"{ranking.name_page(unit.page)}. {label}{sentence.text}"[:MAX_COMPARED_CHARS]
 
 
 def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
