@@ -19,9 +19,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._evidence import SentenceRanking, holds_wanted, is_named, weigh_words
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MIN_SENTENCE_WORDS
+from nexi.llm.extractive._related import related_stems
 from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 from nexi.llm.extractive.questions import Question, read_question
+from nexi.text.scope import find_words_for_now
 from nexi.types import Answered
 
 __all__ = ["answer_score", "are_missed", "asks_briefly", "describe_rating", "rate_answer", "rate_words"]
@@ -132,9 +134,13 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
     own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
     asks = {f"asks {kind}": float(question.wants == kind) for kind in ("person", "date", "number", "yesno")}
     answer_stems = frozenset(
-        ranking.words.stems(" ".join((*lines, best.scored.sentence.label, ranking.subjects[best.scored.page])))
+        ranking.words.stems(" ".join((*lines, best.scored.sentence.label, ranking.name_page(best.scored.page))))
     )
-    unsaid = {word: share for word, share in question.word_shares.items() if word not in answer_stems}
+    unsaid = {
+        word: share * (1 - max(related_stems(word).get(stem, 0.0) for stem in answer_stems or {""}))
+        for word, share in question.word_shares.items()
+        if word not in answer_stems
+    }
     measures = sum(unsaid.get(word, 0.0) for word in _find_measures(question, ranking))
     has_wanted = any(holds_wanted(ranking, PassageSentence(line)) for line in lines)
     is_unit = float(best.scored.last > 0)
@@ -195,8 +201,9 @@ def describe_words(question: Question, ranking: SentenceRanking) -> dict[str, fl
 
 
 def _find_measures(question: Question, ranking: SentenceRanking) -> set[str]:
-    """The word after "how", which asks for a measure and need not stand in an answer."""
-    return {stem for word in _MEASURE.findall(question.text) for stem in ranking.words.stems(word)}
+    """The word after "how", which asks for a measure, and words for now: neither need stand in an answer."""
+    words = (*_MEASURE.findall(question.text), *find_words_for_now(question.text))
+    return {stem for word in words for stem in ranking.words.stems(word)}
 
 
 def _sum_of(weights: Mapping[str, float], words: Iterable[str]) -> float:
