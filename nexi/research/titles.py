@@ -84,8 +84,10 @@ def make_title(question: str) -> str:
         elif title in names and title == find_subject(parts[0]) and not _WHAT_IS.match(parts[0]):
             title = _state_question(parts[0])
         title = (title or _state_question(parts[0])).rstrip("?") or plain
+    elif how_to := _HOW_TO.match(plain):
+        title = f"How to {how_to[1]}"
     else:
-        title = plain
+        title = _state_question(plain) if plain == parts[0] else plain
     if len(title) > MAX_TITLE_CHARS:
         title = title[:MAX_TITLE_CHARS].rpartition(" ")[0].rstrip(" ,;:(") + " …"
     return title[:1].upper() + title[1:]
@@ -97,10 +99,21 @@ def _state_question(part: str) -> str:
     subject = find_subject(part)
     if match := _OFFERS.match(heading):
         return f"{match[1]} in {match[2]}"
-    match = re.match(rf"^(\w+) (do|is|are|was|were) (?:({re.escape(subject)}) )?(.+)", heading) if subject else None
+    match = re.match(rf"^(\w+) (do|does|is|are|was|were) (?:({re.escape(subject)}) )?(.+)\?$", heading) if subject else None
     if not match or not (match[2] == "do" or match[3]) or match[1].lower() in ("what", "who", "which"):
         return heading
+    if match[2] == "does":
+        verb, _, rest = match[4].partition(" ")
+        is_verb = not rest or subject.split()[-1][:1].isupper()  # of "the kiln dry clay" one cannot say which word it is
+        return " ".join(filter(None, (match[1], match[3], _add_s(verb), rest))) if is_verb else heading
     return " ".join(filter(None, (match[1], match[3], match[2] if match[2] != "do" else "", match[4])))
+
+
+def _add_s(verb: str) -> str:
+    """A verb as it stands after "she": "works", "passes", "tries"."""
+    if verb.endswith("y") and verb[-2:-1] not in "aeou":
+        return f"{verb[:-1]}ies"
+    return {"have": "has"}.get(verb) or f"{verb}{'es' if verb.endswith(('s', 'x', 'z', 'ch', 'sh', 'o')) else 's'}"
 
 
 def _find_common_phrase(parts: Sequence[str]) -> str:

@@ -32,6 +32,10 @@ _SINGULAR = re.compile(r"\b(?:it|its)\b", re.IGNORECASE)
 _PLURAL = re.compile(r"\b(?:they|them|their)\b", re.IGNORECASE)
 _SPEAKERS = word_set("you i we one people someone users")
 _PARTICLES = word_set("up down out off back")
+_RELATIONS = re.compile(
+    r"\b(?:differences?|relationships?|relations?|distinction|similarities|connection|links?) between (.+)", re.I
+)
+_ACTION = re.compile(rf"\w+ing (?:{'|'.join(sorted(_PARTICLES))}) (?=\w)", re.I)  # "turning off autovacuum" concerns autovacuum
 # Verbs that often stand between what is asked about and something else: "does Rust need a compiler".
 _VERBS = word_set(
     "need use have handle store make offer provide support manage keep give take get cause affect change influence help let "
@@ -53,10 +57,12 @@ _BROAD = re.compile(
 
 def find_subject(part: str) -> str:
     """Find what a question is about: `the steam engine` of "How did the steam engine develop"; "" where that is unclear."""
+    if compared := _RELATIONS.search(part.rstrip("?!. ")):
+        return _strip_words(_WORDS.findall(compared[1]))  # "the difference between A and B" is about A and B
     words = [word for word in _WORDS.findall(part.rstrip("?!. ")) if word not in (",", ";")]
     low = [word.lower() for word in words]
     start = next((i for i, word in enumerate(low) if word in _AUXILIARIES), -1)
-    if low[:2] and low[0] in _WH and (low[1] == "to" or low[1:3] == ["happens", "when"]):
+    if len(low) > 1 and low[0] in _WH and (low[1] == "to" or low[1:3] == ["happens", "when"]):
         return ""
     if (
         len(low) > 2
@@ -94,7 +100,10 @@ def find_subject(part: str) -> str:
         phrase = phrase[:-1] if last in _IRREGULAR or last.endswith(_PARTICIPLE) else phrase  # "what are drones used for"
     if is_followed and phrase and not _is_definite(phrase) and (low[0] == "what" or after[-1][:1].isupper()):
         return _strip_words([*phrase, *rest[phrase_end:]])  # "what is quick sorting in Java"
-    return _strip_words(after if not _is_definite(phrase) and _is_definite(after) else phrase)
+    is_whole = low[start] in _DO_SUPPORT and not _SPEAKERS.intersection(
+        low[start + 1 : start + 2]
+    )  # "does asyncio differ from threads in Python"
+    return _strip_words(after if not _is_definite(phrase) and _is_definite(after) and not is_whole else phrase)
 
 
 def _leaves_phrase(words: Sequence[str], place: int) -> bool:
@@ -146,7 +155,7 @@ def _strip_words(words: Sequence[str]) -> str:
         rest = rest[:-1]
     while rest and rest[0].lower() in STOP - _ARTICLES:
         rest = rest[1:]
-    return " ".join(rest) if any(word.lower() not in STOP for word in rest) else ""
+    return _ACTION.sub("", " ".join(rest)) if any(word.lower() not in STOP for word in rest) else ""
 
 
 def find_antecedent(part: str, subjects: Sequence[str], *, strict: bool = False) -> str:

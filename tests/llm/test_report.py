@@ -129,7 +129,7 @@ def test_how_something_works_is_not_its_side_effects() -> None:
     )
     text = write_read_report("How does the salve work?", ["How does the salve work?"], [page], ["pores"])
     assert text == (
-        "# How does the salve work?\n\n"
+        "# How the salve works\n\n"
         "The salve closes the pores of the wall that surrounds each germ, so that the germ can no longer take up water. [2]"
     )
 
