@@ -92,7 +92,7 @@ def read_page_dates(
     )
     address = _NAMED_MONTH.sub(lambda match: f"/{MONTH_NUMBERS[match[1].lower()]}/", url[:2_000])
     match = _IN_ADDRESS.search(address)
-    day = parse_day(*(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6))) if match else ""
+    day = parse_day(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)) if match else ""
     if day and not published:
         published = day
     elif day:

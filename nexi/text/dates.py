@@ -6,7 +6,7 @@ Above are the dates of pages and the scope of documents. No clock is known here,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -69,14 +69,14 @@ def normalise_date(text: str, language: str = "") -> str:
         return (
             iso[0].replace(" ", "T", 1)
             if _is_day(iso[1], iso[2], iso[3], 1000) and len(iso[2]) == 2
-            else parse_day(*iso.group(1, 2, 3))
+            else parse_day(iso.group(1, 2, 3))
         )
     if compact := _COMPACT.match(text):
-        return parse_day(*compact.group(1, 2, 3))
+        return parse_day(compact.group(1, 2, 3))
     if re.fullmatch(r"\d{4}(?:-\d\d)?", text):
         return text
     if match := re.fullmatch(r"(\d{4})/(\d\d?)(?:/(\d\d?))?", text):
-        return parse_day(match[1], match[2], match[3]) if match[3] else f"{match[1]}-{int(match[2]):02}"
+        return parse_day(match.group(1, 2, 3)) if match[3] else f"{match[1]}-{int(match[2]):02}"
     return next((mention.day for mention in find_dates(text, language)), "")
 
 
@@ -88,7 +88,7 @@ def find_dates(
     # Looking for a hundred names of months in all of a text would take long.
     spans = [(span, _WITH_NAMES) for span in _spans_around_years(text, first, last)] + [((first, last), _WITH_NUMBERS)]
     mentions = [
-        DateMention(match.start(), parse_day(*match.group(*groups), first_year))
+        DateMention(match.start(), parse_day(match.group(*groups), first_year))
         for (start, end), patterns in spans
         for pattern, groups in patterns
         for match in pattern.finditer(text, start, end)
@@ -99,7 +99,7 @@ def find_dates(
         year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
         if month > 12 or not (day > 12 or (match[2] == "/" and _MONTH_FIRST.match(language) is not None)):
             month, day = day, month
-        mentions.append(DateMention(match.start(), parse_day(year, month, day, first_year)))
+        mentions.append(DateMention(match.start(), parse_day((year, month, day), first_year)))
     return sorted(mention for mention in mentions if mention.day)
 
 
@@ -116,13 +116,14 @@ def _spans_around_years(text: str, first: int, last: int) -> Iterator[tuple[int,
         yield start, end
 
 
-def parse_day(year: str, month: str | int, day: str | int, first_year: int = MIN_YEAR) -> str:
-    """A day as ISO 8601, with the month by its number or name; "" for none."""
+def parse_day(written: Sequence[str | int], first_year: int = MIN_YEAR) -> str:
+    """A day, given as its year, month and day, as ISO 8601, with the month by its number or name; "" for none."""
+    year, month, day = written
     month = MONTH_NUMBERS.get(str(month).lower(), month)
     return f"{int(year):04}-{int(month):02}-{int(day):02}" if _is_day(year, month, day, first_year) else ""
 
 
-def _is_day(year: str, month: str | int, day: str | int, first_year: int) -> bool:
+def _is_day(year: str | int, month: str | int, day: str | int, first_year: int) -> bool:
     try:
         return first_year <= date(int(year), int(month), int(day)).year <= MAX_YEAR
     except ValueError:

@@ -48,7 +48,6 @@ from nexi.research.titles import make_heading, make_title
         ("How does lampio differ from wicks in Zorb, and when should I use oil?", "Lampio"),
         ("How do I set up latches in a Zorb house?", "How to set up latches in a Zorb house"),
         ("How does Zorb handle two writers, and what does the timeout do?", "How Zorb handles two writers"),
-        ("How does the kiln dry clay?", "How does the kiln dry clay?"),
         ("How does a kiln dry?", "How a kiln dries"),
         ("What threatens the great marsh?", "What threatens the great marsh?"),
         ("Why do small firms rent old offices, how is one found, and who pays?", "Small firms rent old offices"),

@@ -46,6 +46,7 @@ from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, is_about_code, read_sentences
 from nexi.llm.extractive.questions import RANKING, read_question, what_is_wanted
 from nexi.text.languages import detect_language
+from nexi.text.parts import find_subject
 from nexi.text.references import find_namesakes
 from nexi.text.stems import stem
 from nexi.text.stopwords import word_set
@@ -57,6 +58,7 @@ __all__ = ["TOO_BROAD", "write_report"]
 # The weights of what speaks for a stretch, and the points that it needs; without and with a reading model.
 WORDS, READ = "report-words.json", "report.json"
 MAX_VAGUE_WORDS = 2  # of a part; a stretch that says all of more words answers it wherever it stands
+MAX_NEAR_LIST = 5  # the words before a list that say what it lists
 MAX_CONTEXT = 2  # sentences before one that refers back to them
 TOO_BROAD = f"{NOTHING_ANSWERS} part by part; they begin as follows:"
 NOT_ANSWERED = f"{NOTHING_ANSWERS}."
@@ -165,6 +167,7 @@ class ReportWriter:
         self.margin = "wide margin" if self.room > MAX_SECTION_WORDS else "margin"
         self.words = ContentWords()
         self.asked = [read_part(part, self.words) for part in parts]
+        self.about = [frozenset(self.words.stems(find_subject(part))) & set(self.words.stems(part)) for part in parts]
         self.is_manual = 2 * sum(is_about_code(read_sentences(page.text)) for page in pages) > len(pages)
         self.subjects = [_NUMBER.sub("", find_page_subject(page.title)) for page in pages]
         self.titles = [frozenset(self.words.stems(subject)) for subject in self.subjects]
@@ -339,11 +342,13 @@ class ReportWriter:
             "elsewhere told": sum(points_elsewhere(line.text) for line in stretch.lines) / len(stretch.lines),
             "own page": float(is_named),
             "listed": float(
-                self._introduces(weights, stretch) and (not asked.wants_steps or stretch.lines[1].mark[:1].isdigit())
+                self._introduces(weights, stretch, wants_steps=asked.wants_steps)
+                and (not asked.wants_steps or stretch.lines[1].mark[:1].isdigit())
             ),
             "opening": float(asks_subject and stretch.place in self.openings[page]),
             "refers back": float(_REFERS_BACK.match(stretch.text) is not None and len(stretch.lines) <= 2),
             "lacks asked": float(not self._has_asked(part, weights, stretch)),
+            "lacks subject": self._share_lacking(part, stretch),
             "bias": 1.0,
         }
 
@@ -401,7 +406,14 @@ class ReportWriter:
         needs = [word for word in weights if word not in _WEAK and not self.forms[word] & title]
         return not needs or any(stems & (self.forms[word] | _aspect(word)) for word in needs)
 
-    def _introduces(self, weights: Mapping[str, float], stretch: Stretch) -> bool:
+    def _share_lacking(self, part: int, stretch: Stretch) -> float:
+        """How much of what its part is about neither a stretch nor what stands above it names."""
+        subject = [word for word in self.about[part] if word not in self.weak]
+        place = (stretch.page, stretch.place)
+        stems = self.stems[place] | self.above[place] | self.titles[stretch.page]
+        return sum(not stems & self.forms[word] for word in subject) / max(1, len(subject))
+
+    def _introduces(self, weights: Mapping[str, float], stretch: Stretch, *, wants_steps: bool) -> bool:
         """Whether a stretch is a list or a table that is introduced by the rarest word of its part."""
         if (
             len(stretch.lines) <= 2
@@ -410,8 +422,9 @@ class ReportWriter:
         ):
             return False
         rarest = max(weights, key=lambda word: (word not in self.weak, weights[word]))
-        is_short = len(stretch.lines[0].text.split()) <= MAX_LINE_WORDS
-        return is_short and bool(self.forms[rarest].intersection(self.words.stems(stretch.lines[0].text)))
+        introduction = stretch.lines[0].text.split()
+        near = introduction if wants_steps else introduction[-MAX_NEAR_LIST:]  # "three parameters:" lists no hooks
+        return len(introduction) <= MAX_LINE_WORDS and bool(self.forms[rarest].intersection(self.words.stems(" ".join(near))))
 
     def _is_named(self, page: int) -> bool:
         return bool(self.titles[page]) and self.titles[page] <= self._question_stems
