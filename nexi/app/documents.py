@@ -1,7 +1,6 @@
 """Files and folders of this machine as pages: which files are taken, and what each of them says.
 
-Above, `intake`; below, `nexi.extract`. A file that is not taken has a reason in words. Links are not followed, so no loop can
-be walked. Where pages are kept is not known here.
+A file that is not taken has a reason in words. Links are not followed, so no loop can be walked.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from nexi.text.words import find_words
 from nexi.types import Page
 
 __all__ = ["Skipped", "TwinFiles", "files_in", "folders_in", "read_document", "read_documents"]
-
 
 MAX_BYTES = 25_000_000
 MAX_CHARS = 20_000_000
@@ -96,16 +94,15 @@ def folders_in(folder: Path) -> Iterator[Path]:
 
 
 class TwinFiles:
-    """Files of one folder that may be one text in several formats: a page and its source, a report as PDF and as DOCX.
+    """Files of one folder that may be one text in several formats, by their names: a page and its source, PDF and DOCX.
 
-    They have the same name but for its ending, beside one another or in a folder of sources. The first of them in the order
-    of `FORMS` is taken; another one is its twin when nearly all of its words stand there too.
+    The first of them in the order of `FORMS` is taken; another one is its twin when nearly all of its words stand there too.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
         keys = {path: _twin_key(path) for path in files}
         counts = Counter(keys.values())
-        self._files = tuple(files)
+        self._files = files
         self._shared = {path: key for path, key in keys.items() if counts[key] > 1}
         self._words: dict[tuple[str, ...], tuple[Path, frozenset[str]]] = {}
 
@@ -154,10 +151,7 @@ async def read_documents(path: Path, url: str, ocr_languages: str = "", whose: H
 
 
 async def read_document(path: Path, url: str, ocr_languages: str = "", whose: Hashable = "") -> Page:
-    """The page of a file. Raises FetchError with the reason where there is none.
-
-    `ocr_languages` are those of its pictures; people take turns by `whose` it is.
-    """
+    """The page of a file. Raises FetchError. `ocr_languages` are those of its pictures; people take turns by `whose` it is."""
     return (await _read_parts(path, url, ocr_languages, whose))[0]
 
 
@@ -168,15 +162,14 @@ async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable)
 
         document = await read_apart(data, document, MAX_CHARS, origin="file", languages=ocr_languages, whose=whose)
     kind = path.suffix.lstrip(".").lower()
-    text = in_fences(document.text, CODE[kind]) if kind in CODE else document.text
-    content_type = "application/pdf" if kind == "pdf" else ""
+    language = CODE.get(kind)
     page = page_of(
         url,
         document,
         max_chars=MAX_CHARS,
-        text=text,
-        title=path.name if kind in CODE else document.title or path.name,
-        content_type=content_type,
+        text=in_fences(document.text, language) if language else document.text,
+        title=path.name if language else document.title or path.name,
+        content_type="application/pdf" if kind == "pdf" else "",
         links=(),  # the user did not ask to read what a file links to
         fetcher="file",
         downloaded_bytes=len(data),
