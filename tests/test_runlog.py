@@ -636,9 +636,9 @@ async def test_the_newest_runs_are_listed_without_reading_the_logs_of_the_others
     read: list[str] = []
     summarise = RunDirectory._summarise
 
-    def note(self: RunDirectory, folder: Path) -> RunSummary:
-        read.append(folder.name)
-        return summarise(self, folder)
+    def note(self: RunDirectory, run_id: str) -> RunSummary:
+        read.append(run_id)
+        return summarise(self, run_id)
 
     monkeypatch.setattr(RunDirectory, "_summarise", note)
     assert [run.id for run in runs.list_runs(2)] == ["dddddd", "cccccc"]

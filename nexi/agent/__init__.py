@@ -1,9 +1,4 @@
-"""The one tool-calling loop.
-
-`context` is what all steps of a run share; `window` keeps the conversation inside the model's context window; `checking`
-checks an answer before it is shown; `fallbacks` answer where the model does not; `turn` is one request with the calls it
-starts; `loop` joins them. Each imports only those before it.
-"""
+"""The one tool-calling loop: `context`, `window`, `checking`, `fallbacks`, `turn`, `loop`; each imports those before it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Has the answer of a run checked, and says what the reader should know of it.
 
-Below the loop, the turn and the fallbacks; `checking` does the work. This module says who judges and until when, asks the
-model to write again what a judge rejected, and warns. The text is out before the judge is asked, so that its call overlaps
-the reading; only a strict answer waits for it.
+`checking` does the work. This module says who judges and until when, asks the model to write again what a judge rejected, and
+warns. The text is out before the judge is asked, so that its call overlaps the reading; only a strict answer waits for it.
 """
 
 from __future__ import annotations
@@ -71,26 +70,24 @@ class _RunBoundJudge:
     """A judge within one run: until the run's deadline or its stop, about its question, and about each sentence once."""
 
     def __init__(self, judge: Judge, context: RunContext, judgings: dict[Case, Judging]) -> None:
-        self._judge = judge
-        self._context = context
-        self._known = judgings
+        self._judge, self._context, self._known = judge, context, judgings
 
     @property
     def name(self) -> str:
         return self._judge.name
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
-        context, judgings = self._context, self._known
+        context, judgings, stopped = self._context, self._known, Judging((Judgement(reason=STOPPED),) * len(cases))
         if cases and all(case in judgings for case in cases):
             return Judging(tuple(judgings[case].judgements[0] for case in cases), judgings[cases[0]].judge)
         if context.stop.is_set():
-            return Judging((Judgement(reason=STOPPED),) * len(cases))
+            return stopped
         context.emit.delta(StatusDelta(f"asking the judge about {len(cases)} sentence{'s' * (len(cases) != 1)}"))
         patience = context.clock.monotonic() + JUDGE_PATIENCE_S
         until = patience if context.meter.deadline is None else min(patience, context.meter.deadline)
         judging = await context.run_unless_cancelled(self._judge.judge(cases, pages, context.question, deadline=until))
         if isinstance(judging, StopReason):
-            return Judging((Judgement(reason=STOPPED),) * len(cases))
+            return stopped
         for case, judgement in zip(cases, judging.judgements, strict=True):
             if judgement.finding:
                 judgings[case] = Judging((judgement,), judging.judge)
@@ -98,15 +95,11 @@ class _RunBoundJudge:
 
 
 class AnswerChecker:
-    """Checks and releases the answers of one run. Without a verifier an answer is released unchecked.
-
-    What several researchers found stands in a report once: it `drops_repeats`.
-    """
+    """Checks and releases the answers of one run. Without a verifier an answer is released unchecked."""
 
     def __init__(self, context: RunContext, verifier: Verifier | None = None, *, drops_repeats: bool = False) -> None:
-        self.context = context
-        self._drops_repeats = drops_repeats
-        self.verifier = verifier
+        self.context, self.verifier = context, verifier
+        self._drops_repeats = drops_repeats  # what several researchers found stands in a report once
         self._rated: tuple[list[PageView], Answered] = ([], "")  # the last pages that were rated, and their rating
         self._judged: dict[Case, Judging] = {}  # of texts that were tried before they were released
 
@@ -136,7 +129,6 @@ class AnswerChecker:
             self.context.emit.delta(MarksDelta(marks))
 
     def check_stream(self, tasks: asyncio.TaskGroup) -> StreamedAnswerCheck:
-        """Begin the check of an answer that is fed piece by piece."""
         return StreamedAnswerCheck(self.open_check(), tasks)
 
     async def check_answer(self, text: str, stop: StopReason, *, by_model: bool = True) -> Answer:
@@ -158,7 +150,7 @@ class AnswerChecker:
         return await self.check_answer(quotation, stop, by_model=False)
 
     async def keep_supported(self, text: str) -> str:
-        """The sentences of a text that are found or supported; "" where none is."""
+        """The sentences of a text that are found or supported."""
         return (await self._try_check(text))[0]
 
     async def _try_check(self, text: str) -> tuple[str, Review | None]:
@@ -294,10 +286,7 @@ class AnswerChecker:
             await context.warn("other_language", notice)
 
     async def _rate_answer(self, review: Review | None) -> Answered:
-        """Whether the pages that were read, in their own words and those of sentences that passed, answer the question.
-
-        A model's text that speaks of something else is a likely answer at most, whatever words its pages have.
-        """
+        """Whether the pages that were read, in their own words and those of sentences that passed, answer the question."""
         rating = await self._rate_read_pages()
         views, rate = self.context.read_pages(), self.context.rate_pages
         if rate is None or not rating or self.verifier is None or not self.verifier.rewrites:
@@ -315,13 +304,11 @@ class AnswerChecker:
         own: Answered = rating
         if sentences and not is_judged_true:
             own = await asyncio.to_thread(rate, self.context.question, [with_spans], earlier)
-        return "likely" if own == "no" else rating
+        return "likely" if own == "no" else rating  # the text speaks of something else, whatever words its pages have
 
     async def _rate_read_pages(self) -> Answered:
-        """Whether the pages that were read answer the question; "" where there is nothing to rate.
-
-        The built-in model has read them as it was given them, and what it worked out then is not worked out again.
-        """
+        """Whether the pages that were read answer the question; "" where there is nothing to rate."""
+        # the built-in model has read them as it was given them, and what it worked out then is not worked out again
         is_built_in = self.verifier is not None and not self.verifier.rewrites
         views, rate = (is_built_in and self.context.shown_pages()) or self.context.read_pages(), self.context.rate_pages
         if rate is None or not views or not self.context.question:
@@ -336,10 +323,8 @@ class AnswerChecker:
         reached_limit = reply.finish == "length" and not is_broken
         if is_unfinished or (reached_limit and not reply.tool_calls):
             limit = Notice("answer.at_limit", "the answer breaks off where it reached the output limit (--max-len)")
-            stopped = Notice(
-                "answer.unfinished", "the answer breaks off where the model stopped writing (ask again, or use -m)"
-            )
-            await self.context.warn("cut", limit if reached_limit else stopped)
+            stop = Notice("answer.unfinished", "the answer breaks off where the model stopped writing (ask again, or use -m)")
+            await self.context.warn("cut", limit if reached_limit else stop)
 
     async def _report_conflicts(self, review: Review | None) -> tuple[Conflict, ...]:
         """Show below the answer where the pages disagree on what it says; such values are never averaged."""
@@ -350,9 +335,8 @@ class AnswerChecker:
         pages = await self.verifier.snapshots.of(titles)
         heads = {s.number: page.text[:MAX_HEAD_CHARS] for s in sources if (page := pages.get(s.number))}
         today = "" if asks_for_future(self.context.question) else self.context.clock.now().date().isoformat()
-        scopes = {
-            s.number: read_scope(s.title, s.url, heads.get(s.number, ""), plausible_day(s.imprint), today) for s in sources
-        }
+        days = {s.number: plausible_day(s.imprint) for s in sources}
+        scopes = {s.number: read_scope(s.title, s.url, heads.get(s.number, ""), days[s.number], today) for s in sources}
         parties = [find_parties(self.context.question, s.title, heads.get(s.number, "")) for s in sources]
         for place in find_others_of_family([scopes[s.number] for s in sources], parties):
             pages[sources[place].number] = None  # a contract with somebody else disagrees with nothing
@@ -395,63 +379,42 @@ class AnswerChecker:
 
     async def _warn_about_review(self, review: Review) -> None:
         """Warn of what a judge rejected. Raises VerificationError for a strict answer without a sentence left."""
-        warn = self.context.warn
-        claims = review.proof.checked
+        warn, claims = self.context.warn, review.proof.checked
         total = len(claims) + len(review.dropped)
         rejections = [claim for claim in claims if is_rejected(claim)]
         if rejections:
             examples = "; ".join(f"“{claim.text.strip()[:MAX_NAMED_CHARS]}”" for claim in rejections[:MAX_NAMED])
-            count = _count_of(len(rejections), total)
-            no_support = Notice(
-                "sentences.no_support",
-                "a judge finds no support in the pages for {sentences}: {named}",
-                sentences=count,
-                named=examples,
-            )
-            await warn("not_supported", no_support)
+            values = {"sentences": _count_of(len(rejections), total), "named": examples}
+            notice = Notice("sentences.no_support", "a judge finds no support in the pages for {sentences}: {named}", **values)
+            await warn("not_supported", notice)
         if review.dropped:
             count = _count_of(len(review.dropped), total)
-            notice = (
-                Notice("sentences.rejected", "{sentences} left out: a judge finds no support for them", sentences=count)
-                if review.judges
-                else Notice("sentences.not_found", "{sentences} left out: rules do not find them in the pages", sentences=count)
-            )
-            await warn("left_out", notice)
+            rejected = Notice("sentences.rejected", "{sentences} left out: a judge finds no support for them", sentences=count)
+            unread = Notice("sentences.not_found", "{sentences} left out: rules do not find them in the pages", sentences=count)
+            await warn("left_out", rejected if review.judges else unread)
         if review.strict and not review.judges:
-            unjudged = Notice(
-                "judge.none", "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
-            )
-            await warn("not_judged", unjudged)
+            unjudged = "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
+            await warn("not_judged", Notice("judge.none", unjudged))
         if review.strict and not review.proof.passed:
             await self.context.emit(AnswerChecked(review))
-            raise VerificationError(
-                Notice("answer.not_verified", "there is no answer that could be verified"),
-                cause=Notice("sentences.none", "none of its {n} sentences is found in the pages that were read", n=total)
-                if total
-                else Notice("sentences.unchecked", "nothing in it could be checked"),
-                fix="ask without --strict to see it, try another model with -m, or ask more narrowly",
-            )
+            cause = Notice("sentences.none", "none of its {n} sentences is found in the pages that were read", n=total)
+            if not total:
+                cause = Notice("sentences.unchecked", "nothing in it could be checked")
+            fix = "ask without --strict to see it, try another model with -m, or ask more narrowly"
+            failure = Notice("answer.not_verified", "there is no answer that could be verified")
+            raise VerificationError(failure, cause=cause, fix=fix)
 
     async def _warn_about_citations(self, check: AnswerCheck, clean: str) -> None:
         warn = self.context.warn
         if check.unknown_citations:
             numbers = ", ".join(f"[{n}]" for n in sorted(check.unknown_citations))
-            message = Notice(
-                "citation.unknown", "the model cited {numbers}, which names no page that was read; removed", numbers=numbers
-            )
-            await warn("unknown_citation", message)
+            words = "the model cited {numbers}, which names no page that was read; removed"
+            await warn("unknown_citation", Notice("citation.unknown", words, numbers=numbers))
         if check.unknown_addresses:
             hosts = ", ".join(name_hosts(check.unknown_addresses))[:300]  # not whole: an address can spell private text
-            message = (
-                Notice(
-                    "address.unknown_at",
-                    "the model wrote an address at {hosts} that is on no page that was read; removed",
-                    hosts=hosts,
-                )
-                if hosts
-                else Notice("address.unknown", "the model wrote an address that is on no page that was read; removed")
-            )
-            await warn("unknown_address", message)
+            words = "the model wrote an address at {hosts} that is on no page that was read; removed"
+            nowhere = Notice("address.unknown", "the model wrote an address that is on no page that was read; removed")
+            await warn("unknown_address", Notice("address.unknown_at", words, hosts=hosts) if hosts else nowhere)
         if not extract_citation_markers(clean):
             await warn("no_citation", Notice("citation.none", "the answer cites none of the pages that were read"))
 

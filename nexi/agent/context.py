@@ -1,8 +1,4 @@
-"""What the steps of one agent's run share, passed to each of them: conversation, model, budget, clock and events.
-
-Lowest module of the package: the loop, the turn, the answer checker and the fallbacks read it, and it imports none of them.
-It records limits, raises warnings and stops work on request; what a step does with the result is the step's business.
-"""
+"""What the steps of one agent's run share, passed to each of them: conversation, model, budget, clock and events."""
 
 from __future__ import annotations
 
@@ -30,7 +26,6 @@ T = TypeVar("T")
 # whether pages answer a question, the last argument being what was asked before it
 RatePages: TypeAlias = Callable[[str, Sequence[PageView], str], Answered]
 ChoosePassages: TypeAlias = Callable[[str, Sequence[PageView]], str]  # what of the pages a small model is given; "" for nothing
-
 AddsAnswer: TypeAlias = Callable[[str, str, str, str], bool]  # whether a text adds to its question what a quotation says
 
 GRACE_S = 15.0  # a call in flight at the time target may still finish: it is paid for already
@@ -54,13 +49,10 @@ class AgentSettings(Struct, frozen=True):
 
 @dataclass
 class RunContext:
-    """The state of one run that its steps have in common.
-
-    `llm` and the window in `settings` are replaced when the server turns out to have a smaller context window.
-    """
+    """The state of one run that its steps have in common."""
 
     question: str
-    llm: MeteredLLM
+    llm: MeteredLLM  # replaced, as the window in `settings` is, when the server turns out to have a smaller context window
     session: Session
     meter: Meter
     emit: Emit

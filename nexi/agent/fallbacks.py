@@ -1,7 +1,6 @@
-"""Ways to an answer when the model does not simply give one.
+"""Ways to an answer when the model does not simply give one: a limit, a stop, a model that fails or never uses its tools.
 
-Below the loop, above the answer checker and the toolbox: a limit, a stop, a model that fails, a model that never uses its
-tools. With pages read there is an answer from them; with none, an error that says why.
+With pages read there is an answer from them; with none, an error that says why.
 """
 
 from __future__ import annotations
@@ -128,11 +127,8 @@ class Fallbacks:
 
     async def answer_after_babble(self) -> Answer:
         """Answer from what was read when the model writes the same words over and over."""
-        name = self._context.llm.name
-        notice = Notice(
-            "answer.babble", "{model} wrote the same words over and over, so the built-in model answered", model=name
-        )
-        await self._context.warn("babble", notice)
+        words, model = "{model} wrote the same words over and over, so the built-in model answered", self._context.llm.name
+        await self._context.warn("babble", Notice("answer.babble", words, model=model))
         return await self._checker.check_answer(await self.extractive_answer(), StopReason.PLAIN_ANSWER, by_model=False)
 
     async def answer_without_tools(self) -> Answer:
@@ -146,17 +142,12 @@ class Fallbacks:
         return await self.answer_from_passages()
 
     async def answer_from_passages(self) -> Answer:
-        """Search and read as the built-in model does; the model writes one or two sentences from the best passages.
-
-        What the built-in model decides by itself is not asked, and its answer replaces one that fails the check.
-        """
+        """Search and read as the built-in model does; the model writes one or two sentences, whose check may fail."""
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
             raise self._explain_no_evidence()
-        sentences = await self._request_sentences()
-        self._context.session.messages[:] = archive_results(
-            self._context.session.messages
-        )  # whole pages, which fill any window
+        sentences, messages = await self._request_sentences(), self._context.session.messages
+        messages[:] = archive_results(messages)  # whole pages, which fill any window
         return await self._checker.check_sentences(sentences, quotation, StopReason.PLAIN_ANSWER)
 
     async def extractive_answer(self) -> str:
@@ -170,9 +161,8 @@ class Fallbacks:
             Message("assistant", "", (call,)),
             Message("tool", "", tool_call_id=call.id, result=ToolResult(views, "")),
         ]
-        await self._context.warn(
-            "extractive", Notice("answer.assembled", "the answer was assembled from passages without a model")
-        )
+        notice = Notice("answer.assembled", "the answer was assembled from passages without a model")
+        await self._context.warn("extractive", notice)
         reply = await self._fallback_llm().complete(messages, max_tokens=self._context.settings.max_output_tokens)
         return reply.text
 
@@ -190,12 +180,16 @@ class Fallbacks:
                 del messages[at]
             else:
                 messages[at] = Message(messages[at].role, content[: len(content) // 2])
+        return await self._request_text(messages, context.settings.max_output_tokens)
+
+    async def _request_text(self, messages: Sequence[Message], max_tokens: int, temperature: float | None = None) -> str:
+        """What the model writes before the last deadline; "" when it fails, with a warning."""
+        context, deadline = self._context, self._context.final_deadline()
         try:
-            reply = await context.llm.complete(
-                messages, max_tokens=context.settings.max_output_tokens, deadline=context.final_deadline()
-            )
+            reply = await context.llm.complete(messages, max_tokens=max_tokens, temperature=temperature, deadline=deadline)
         except LLMError as error:
-            await context.warn("model_failed", _not_written(error))
+            words = "the model could not write the answer ({error})"
+            await context.warn("model_failed", Notice("answer.not_written", words, error=str(error)))
             return ""
         return reply.text
 
@@ -210,14 +204,12 @@ class Fallbacks:
         return explain_no_evidence(self._context.session.messages, message=NO_ANSWER)
 
     async def _read_as_built_in(self) -> str:
-        """Search and read as the built-in model does, over pages that no window cuts; return its answer.
-
-        What the model searched for before is not looked at, unless no service answered: the question itself is searched for.
-        """
+        """Search and read as the built-in model does, over pages that no window cuts; return its answer."""
         context, built_in = self._context, self._fallback_llm()
         toolbox = replace(self._toolbox, extractor=built_in, extract_bytes=MAX_PAGE_BYTES, free_bytes=lambda: MAX_PAGE_BYTES)
         # A reminder is a message of the user, and no question.
         reminder = render(self._toolbox.reminder_prompt(), folder=context.settings.prompts_folder)
+        # What the model searched for before is not looked at, unless no service answered: the question is searched for.
         earlier = {m.tool_call_id for m in context.session.messages if any(outcome.backend for outcome in list_outcomes([m]))}
         for _ in range(MAX_STEPS):
             messages = [
@@ -251,19 +243,9 @@ class Fallbacks:
             return ""
         question = f"{context.question} (part of: {part_of})" if part_of else context.question
         prompt = render("small_model", folder=context.settings.prompts_folder, passages=passages, question=question)
-        try:
-            reply = await context.llm.complete(
-                [Message("user", prompt)], max_tokens=MAX_SENTENCES_TOKENS, temperature=0.0, deadline=context.final_deadline()
-            )
-        except LLMError as error:
-            await context.warn("model_failed", _not_written(error))
-            return ""
-        text = reply.text.strip()[:MAX_SENTENCES_CHARS]  # not every server keeps to a number of tokens
+        text = await self._request_text([Message("user", prompt)], MAX_SENTENCES_TOKENS, 0.0)
+        text = text.strip()[:MAX_SENTENCES_CHARS]  # not every server keeps to a number of tokens
         return "" if is_no_answer(text) else _LEADING_CITATION.sub(r"\2 [\1]\3", text)
-
-
-def _not_written(error: LLMError) -> Notice:
-    return Notice("answer.not_written", "the model could not write the answer ({error})", error=str(error))
 
 
 def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:

@@ -1,8 +1,7 @@
 """The one tool-calling loop: ask the model, run its tools, check limits, compact, repeat.
 
-Above it, `app` and `research` build its parts; below it are the turn, the answer checker and the fallbacks, all over one
-`RunContext`. It decides when a run ends and why, and knows nothing of networks, files or screens. A stop yields an answer
-from the pages that were read; with none read it is an error.
+It decides when a run ends and why, and knows nothing of networks, files or screens. A stop yields an answer from the pages that
+were read; with none read it is an error.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ class AgentLoop:
         looks_up_first: bool = False,
     ) -> None:
         """`looks_up_first` puts stored passages for the question into the first request."""
-        self.context = context
-        self.toolbox = toolbox
+        self.context, self.toolbox = context, toolbox
         self.checker = AnswerChecker(context, verifier)
         self.fallbacks = Fallbacks(context, self.checker, toolbox, fallback_llm)
         self._looks_up_first = looks_up_first

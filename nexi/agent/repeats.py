@@ -1,8 +1,7 @@
 """Which tool calls a model has made before: a repeated call gets a fixed message instead of being run.
 
-The agent asks before it runs a call and reports the result. A call that brought something is not run again; one that failed or
-brought nothing may be tried once more. What compaction removed may be asked for again, though not in a circle. What a tool does
-is not known here.
+A call that brought something is not run again; one that failed or brought nothing may be tried once more. What compaction
+removed may be asked for again, though not in a circle.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from nexi.structured.json_reader import parse_lenient
 from nexi.types import ToolCall, ToolResult
 
 __all__ = ["REPEATED_CALL_MESSAGE", "RepeatedCalls"]
-
 
 MAX_TRIES = 2
 MAX_CALL_RUNS = 2  # of one call, however often the conversation is compacted
@@ -38,9 +36,8 @@ class RepeatedCalls:
     def start_call(self, call: ToolCall) -> bool:
         """Register a call and return whether it may run; until `end_call` it counts as running."""
         key = call_key(call)
-        if key in self._done or self._tries[key] >= MAX_TRIES:
-            return False
-        if self._max_runs is not None and self._runs[key] >= self._max_runs:
+        is_used_up = self._max_runs is not None and self._runs[key] >= self._max_runs
+        if is_used_up or key in self._done or self._tries[key] >= MAX_TRIES:
             return False
         self._runs[key] += 1
         self._tries[key] += 1

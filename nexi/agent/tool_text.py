@@ -26,11 +26,10 @@ def is_babble(text: str) -> bool:
 
 def is_tool_call(text: str) -> bool:
     """Whether a text is the call of a tool that a model wrote out instead of making it: no answer, whatever it says."""
-    body = _WRAPPING.sub("", text.strip()).strip()
     if _CALL_TAG.match(text.strip()):
         return True
     try:
-        value = json.loads(body)
+        value = json.loads(_WRAPPING.sub("", text.strip()).strip())
     except ValueError:
         return False
     calls = value if isinstance(value, list) else [value]

@@ -1,7 +1,6 @@
 """One request to the model and the tool calls it starts.
 
-Below the loop, above the toolbox and the answer checker. Each tool call starts as soon as its arguments are complete, and the
-answer is checked while the model is still writing it.
+Each call starts as soon as its arguments are complete, and the answer is checked while the model is still writing it.
 """
 
 from __future__ import annotations
@@ -34,13 +33,8 @@ class ModelTurn:
 
     def __init__(self, context: RunContext, toolbox: Toolbox, checker: AnswerChecker, tasks: asyncio.TaskGroup) -> None:
         self.answer_check: AnswerCheck | None = None
-        self.refusal = ""
-        self.repeated_calls = 0
-        self.is_broken = False
-        self._context = context
-        self._toolbox = toolbox
-        self._checker = checker
-        self._tasks = tasks
+        self.refusal, self.repeated_calls, self.is_broken = "", 0, False
+        self._context, self._toolbox, self._checker, self._tasks = context, toolbox, checker, tasks
         self._started: dict[str, tuple[ToolCall, asyncio.Task[ToolResult]]] = {}
         self._argument: AnswerArgument | None = None
         self._preparing: asyncio.Task[None] | None = None
@@ -85,13 +79,8 @@ class ModelTurn:
         """Wait for the results of all calls of the reply, in its order."""
         for call in reply.tool_calls:
             self._start_call(call)
-        results: list[ToolResult] = []
-        for call in reply.tool_calls:
-            if call.name == FINAL_ANSWER.name:
-                results.append(error_result(self.refusal or "the answer was not accepted"))
-            else:
-                results.append(await self._started[call.id][1])
-        return results
+        refusal = error_result(self.refusal or "the answer was not accepted")
+        return [refusal if call.name == FINAL_ANSWER.name else await self._started[call.id][1] for call in reply.tool_calls]
 
     def cancel_calls(self) -> None:
         for _, task in self._started.values():

@@ -1,8 +1,4 @@
-"""Keeping the conversation inside the model's context window.
-
-Above it, the loop asks before each request and after each turn; below it, `compaction` writes the summary. A request that
-would overflow the window is never sent.
-"""
+"""Keeping the conversation inside the model's context window: a request that would overflow it is never sent."""
 
 from __future__ import annotations
 
@@ -61,10 +57,8 @@ async def shrink_context_window(context: RunContext, error: LLMError) -> bool:
     window = int(reported * WINDOW_MARGIN)
     if not MIN_WINDOW_TOKENS <= window < context.llm.max_context:
         return False
-    notice = Notice(
-        "model.small_window", "{model} has a window of {n} tokens; set max_context to that", model=context.llm.name, n=reported
-    )
-    await context.warn("smaller_window", notice)
+    words, model = "{model} has a window of {n} tokens; set max_context to that", context.llm.name
+    await context.warn("smaller_window", Notice("model.small_window", words, model=model, n=reported))
     context.llm = replace(context.llm, max_context=window)
     context.settings = replace(context.settings, compaction=replace(context.settings.compaction, max_context=window))
     return True

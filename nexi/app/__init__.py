@@ -1,8 +1,6 @@
-"""Assembly: builds the ports from a Config, owns their clients, and runs searches.
+"""Assembly: builds the ports from a Config, owns their clients, and runs searches. Engines and adapters meet only here.
 
-Engines and adapters meet only here. Doors call `Nexi` and read events; they build nothing themselves. A name is loaded when it
-is first used, so that a door which only lists files does not wait for the engines. Names of one topic are in the modules of
-this package: `history`, `research_state`, `local_models`, `pair_models`, `search_service`, `report`, `bundle`, `intake`.
+A name is loaded when it is first used, so that a door which only lists files does not wait for the engines.
 
     async with Nexi(config) as nexi, nexi.search("question") as run:
         async for event in run:
@@ -17,18 +15,14 @@ if TYPE_CHECKING:
     from nexi.app.assembly import Nexi as Nexi
     from nexi.app.clock import SystemClock as SystemClock
     from nexi.app.emit import QuietEmit as QuietEmit
-    from nexi.app.emit import RunEmit as RunEmit
-    from nexi.app.factory import built_in_llm as built_in_llm
     from nexi.app.factory import container_lifecycle as container_lifecycle
     from nexi.app.factory import container_options as container_options
     from nexi.app.history import open_runs as open_runs
     from nexi.app.plugins import fetch_as_plugin as fetch_as_plugin
     from nexi.app.plugins import search_as_plugin as search_as_plugin
     from nexi.app.request import LAST_RUN as LAST_RUN
-    from nexi.app.request import MAX_QUESTION_CHARS as MAX_QUESTION_CHARS
     from nexi.app.request import RunLimits as RunLimits
     from nexi.app.request import RunRequest as RunRequest
-    from nexi.app.request import clean_question as clean_question
     from nexi.app.run import Run as Run
     from nexi.app.run import RunOpening as RunOpening
     from nexi.app.run import RunResult as RunResult
@@ -42,8 +36,6 @@ if TYPE_CHECKING:
     from nexi.fetchers.browser import installed_browser as installed_browser
     from nexi.fetchers.browser import missing_parts as missing_parts
     from nexi.fetchers.guard import resolve_host as resolve_host
-    from nexi.runs.directory import RunDirectory as RunDirectory
-    from nexi.runs.log_format import DamagedLogError as DamagedLogError
     from nexi.runs.log_format import ReadLog as ReadLog
     from nexi.runs.log_format import RunSummary as RunSummary
     from nexi.runs.log_format import check_run_id as check_run_id
@@ -52,26 +44,24 @@ else:
     _NAMES = {
         "nexi.app.assembly": ("Nexi",),
         "nexi.app.clock": ("SystemClock",),
-        "nexi.app.emit": ("QuietEmit", "RunEmit"),
-        "nexi.app.factory": ("built_in_llm", "container_lifecycle", "container_options"),
+        "nexi.app.emit": ("QuietEmit",),
+        "nexi.app.factory": ("container_lifecycle", "container_options"),
         "nexi.app.history": ("open_runs",),
         "nexi.app.plugins": ("fetch_as_plugin", "search_as_plugin"),
-        "nexi.app.request": ("LAST_RUN", "MAX_QUESTION_CHARS", "RunLimits", "RunRequest", "clean_question"),
+        "nexi.app.request": ("LAST_RUN", "RunLimits", "RunRequest"),
         "nexi.app.run": ("Run", "RunOpening", "RunResult", "error_of", "result_of"),
         "nexi.app.value_table": ("TableRequest",),
         "nexi.app.verification": ("Target", "VerifyRequest"),
         "nexi.fetchers.apart": ("find_protections",),
         "nexi.fetchers.browser": ("browser_install_fix", "installed_browser", "missing_parts"),
         "nexi.fetchers.guard": ("resolve_host",),
-        "nexi.runs.directory": ("RunDirectory",),
-        "nexi.runs.log_format": ("DamagedLogError", "ReadLog", "RunSummary", "check_run_id"),
+        "nexi.runs.log_format": ("ReadLog", "RunSummary", "check_run_id"),
         "nexi.runs.session": ("Session",),
     }
     _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
     __all__ = sorted(_MODULE_OF)
 
     def __getattr__(name: str) -> Any:
-        """Load a name of the list above from its module."""
         if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

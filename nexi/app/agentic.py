@@ -1,21 +1,18 @@
-"""AgenticEngine: the seed's `agentic_search` as a run, over the store, the judge and the web of one config.
-
-Above, `run`; below, `nexi.knowledge.agentic`. Pages of the web are kept as evidence like any page that is read.
-"""
+"""AgenticEngine: the seed's `agentic_search` as a run, over the store, the judge and the web of one config."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from msgspec.structs import replace
 
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
-from nexi.app.knowledge import Knowledge, open_temporary_knowledge, settings_of
+from nexi.app.knowledge import open_temporary_knowledge, settings_of
 from nexi.app.request import AGENTIC_SETTINGS
 from nexi.app.run import RunEngine
 from nexi.config import Config
@@ -25,7 +22,7 @@ from nexi.knowledge.agentic import agentic_search as search
 from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.settings import KnowledgeSettings
 from nexi.ports import LLM
-from nexi.tasks import catch_error, raise_error, run_in_group
+from nexi.tasks import catch_error, raise_error
 from nexi.types import Answer, Query, SearchOutcome, StopReason
 
 
@@ -51,48 +48,37 @@ async def _search_store_alone(components: RunComponents, options: Mapping[str, A
 async def _run_search(components: RunComponents, options: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
     config = components.ports.config
     settings = replace(_agentic_settings(config, options), follows_pages=_has_details(components.environment))
-    async with _open_knowledge(components) as knowledge:
+    agentic_judge = AgenticJudge(
+        judge,
+        emit=components.emit,
+        temperature=settings.llm_temperature,
+        deadline=components.meter.deadline,
+        prompts_folder=config.prompts_dir,
+    )
+    async with AsyncExitStack() as closing:
+        knowledge = components.ports.knowledge()
+        if components.replay.is_replay_only:  # an empty one takes in the recorded pages and leaves the user's as it is
+            knowledge = await closing.enter_async_context(open_temporary_knowledge(components.ports, ""))
         return await search(
             components.question,
             retriever=await knowledge.retriever(components.gate),
             indexer=await knowledge.indexer(components.gate, embeds=await knowledge.embeds_behind_a_run()),
-            judge=AgenticJudge(
-                judge,
-                emit=components.emit,
-                temperature=settings.llm_temperature,
-                deadline=components.meter.deadline,
-                prompts_folder=config.prompts_dir,
-            ),
+            judge=agentic_judge,
             web=web,
             emit=components.emit,
             settings=settings,
         )
 
 
-@asynccontextmanager
-async def _open_knowledge(components: RunComponents) -> AsyncIterator[Knowledge]:
-    """The knowledge base; in a replay an empty one, which takes in the recorded pages and leaves the user's as it is."""
-    if not components.replay.is_replay_only:
-        yield components.ports.knowledge()
-        return
-    async with open_temporary_knowledge(components.ports, "") as knowledge:
-        yield knowledge
-
-
 def _agentic_settings(config: Config, options: Mapping[str, Any]) -> KnowledgeSettings:
     """The settings of one call. Raises ConfigError for one that is switched off or unknown."""
     settings = settings_of(config)
     if not settings.enabled:
-        raise ConfigError(
-            "agentic_search is switched off",
-            cause="agentic_search_enabled is false",
-            fix="nexi config set agentic_search_enabled true, and unset AGENTIC_SEARCH_ENABLED",
-        )
-    unknown = sorted(set(options) - set(AGENTIC_SETTINGS))
-    if unknown:
+        fix = "nexi config set agentic_search_enabled true, and unset AGENTIC_SEARCH_ENABLED"
+        raise ConfigError("agentic_search is switched off", cause="agentic_search_enabled is false", fix=fix)
+    if unknown := sorted(set(options) - set(AGENTIC_SETTINGS)):
         raise ConfigError(f"agentic_search has no {unknown[0]}", fix=f"it takes {', '.join(AGENTIC_SETTINGS)}")
-    wrong = [name for name in settings.__struct_fields__ if isinstance(options.get(name), str)]
-    if wrong:
+    if wrong := [name for name in settings.__struct_fields__ if isinstance(options.get(name), str)]:
         raise ConfigError(f"{wrong[0]} must be a number, or true or false", cause=f"it is {options[wrong[0]]!r}")
     return replace(settings, **{name: value for name, value in options.items() if value is not None})
 
@@ -114,10 +100,7 @@ class AgenticEngine(RunEngine):
     def settings(self) -> dict[str, Any]:
         return {"agentic": self._asked, **({"agentic_details": True} if _has_details(self._environment) else {})}
 
-    async def answer(self) -> Answer:
-        return await run_in_group(self._answer)
-
-    async def _answer(self, tasks: asyncio.TaskGroup) -> Answer:
+    async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
         environment, reason = self._environment, StopReason.FINAL_ANSWER
         components = RunComponents(environment, tasks)
         stopping = tasks.create_task(environment.stop.wait())
@@ -129,10 +112,8 @@ class AgenticEngine(RunEngine):
             reason = StopReason.CANCELLED if environment.stop.is_set() else StopReason.TIME_TARGET
             searching.cancel()
             await asyncio.wait((searching,))
-        if searching.cancelled():
-            outcome = await catch_error(_search_store_alone(components, self._asked))
-        else:
-            outcome = searching.result()
+        is_cut = searching.cancelled()
+        outcome = await catch_error(_search_store_alone(components, self._asked)) if is_cut else searching.result()
         components.reader.cancel()
         stopping.cancel()
         response = raise_error(outcome)

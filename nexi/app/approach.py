@@ -1,7 +1,6 @@
 """How the answering model is used: with tools of its own, or for a sentence or two over passages that nexi chose for it.
 
-`resolve` asks `choose_approach` for each run; `nexi models --probe` tries one search, one page and one answer
-with the model (`probe_tool_use`) and keeps the result for each model and server. Without a test the size decides.
+A test with `nexi models --probe` is kept for each model and server. Without one the size decides.
 """
 
 from __future__ import annotations
@@ -83,14 +82,12 @@ def _is_sound(call: ToolCall, spec: ToolSpec) -> bool:
     """Whether the arguments are what the step asks for: the page that was found, the answer with its source."""
     arguments, problem = parse_arguments(call, spec)
     answer = str(arguments.get("answer", ""))
-    return (
-        not problem
-        and {
-            WEB_SEARCH.name: "ebenau" in str(arguments.get("queries", "")).lower(),
-            WEB_GET.name: arguments.get("urls") == [_TEST_URL],
-            FINAL_ANSWER.name: "57" in answer and "[1]" in answer,
-        }[spec.name]
-    )
+    is_sound = {
+        WEB_SEARCH.name: "ebenau" in str(arguments.get("queries", "")).lower(),
+        WEB_GET.name: arguments.get("urls") == [_TEST_URL],
+        FINAL_ANSWER.name: "57" in answer and "[1]" in answer,
+    }
+    return not problem and is_sound[spec.name]
 
 
 def _kept_path(config: Config) -> Path:

@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
+from nexi.app import resume
 from nexi.app.clock import SystemClock
 from nexi.app.components import RunComponents
 from nexi.app.conversation import load_conversation_after, load_last_conversation
@@ -24,21 +24,11 @@ from nexi.app.local_scope import restrict_to_local
 from nexi.app.open_question import OpenQuestion, find_open_question
 from nexi.app.pages import read_page
 from nexi.app.pair_models import judge_of_run
-from nexi.app.plain_model import PlainModel, open_plain_model
+from nexi.app.plain_model import PlainModel
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
-from nexi.app.resume import (
-    RecordedLLM,
-    Replay,
-    config_of_run,
-    read_finished_run,
-    refuse_damaged_replay,
-    reopen_run,
-    request_to_resume,
-    resolve_replay,
-    session_of,
-)
+from nexi.app.resume import Replay
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.app.search_engine import SearchEngine
 from nexi.app.spaces import enter_space, open_space_knowledge
@@ -101,9 +91,7 @@ class Nexi:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         for clients in (self.ports.shared, *self._replaced):
             await clients.aclose()
 
@@ -180,12 +168,17 @@ class Nexi:
         async def prepare() -> Run:
             conversation = session or await self._session_for(request)
             admitted = request if log else await self.admit(request)
-            resolved = await resolve(admitted, self.config, self._probe)
-            ports = self._ports_for(resolved)
-            attached = await self._attach(resolved.request, ports, closing)
-            return Run(ports, resolved, build_engine, session=conversation, recorded=RecordedRun(), attached=attached, log=log)
+            return await self._build_run(admitted, closing, conversation, RecordedRun(), log)
 
         return RunOpening(prepare, closing)
+
+    async def _build_run(
+        self, request: RunRequest, closing: AsyncExitStack, session: Session, recorded: RecordedRun, log: RunLog | None = None
+    ) -> Run:
+        resolved = await resolve(request, self.config, self._probe)
+        ports = self.ports.with_config(resolved.config, is_offline=resolved.request.is_local)
+        attached = await self._attach(resolved.request, ports, closing)
+        return Run(ports, resolved, build_engine, session=session, recorded=recorded, attached=attached, log=log)
 
     def check_request(self, request: RunRequest) -> None:
         """Refuse a request that cannot become a run. Raises QuestionError or ConfigError."""
@@ -236,9 +229,6 @@ class Nexi:
 
         return await asyncio.to_thread(find)
 
-    def _ports_for(self, resolved: ResolvedRun) -> PortFactory:
-        return self.ports.with_config(resolved.config, is_offline=resolved.request.is_local)
-
     def _ports_within(self, is_local: bool) -> PortFactory:
         """The ports for work outside a run, under the scope `local` if it is asked for. Raises ConfigError."""
         config = restrict_to_local(self.config)[0] if is_local else self.config
@@ -260,11 +250,8 @@ class Nexi:
         if not request.attachments:
             return await open_space_knowledge(ports, request.space) if request.space else None
         if request.is_local and (page := next((a for a in request.attachments if is_web_url(a)), "")):
-            raise ConfigError(
-                f"{page[:200]} cannot be attached to a local question",
-                cause="fetching it would leave this machine",
-                fix="index it first with nexi index, or ask without --local",
-            )
+            cause, fix = "fetching it would leave this machine", "index it first with nexi index, or ask without --local"
+            raise ConfigError(f"{page[:200]} cannot be attached to a local question", cause=cause, fix=fix)
         from nexi.app.intake import attach_files
 
         return await closing.enter_async_context(attach_files(self, ports, request.attachments))
@@ -279,36 +266,33 @@ class Nexi:
 
         async def prepare() -> Run:
             runs = self.runs()
-            started, recorded = await asyncio.to_thread(reopen_run, runs, run_id, pace=pace)
-            resolved = await resolve(request_to_resume(started, changes), self.config, self._probe)
-            session = await session_of(started, runs, recorded.facts)
-            ports = self._ports_for(resolved)
-            attached = await self._attach(resolved.request, ports, closing)
-            return Run(ports, resolved, build_engine, session=session, recorded=recorded, attached=attached)
+            started, recorded = await asyncio.to_thread(resume.reopen_run, runs, run_id, pace=pace)
+            session = await resume.session_of(started, runs, recorded.facts)
+            return await self._build_run(resume.request_to_resume(started, changes), closing, session, recorded)
 
         return RunOpening(prepare, closing)
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
         runs = self.runs()
-        started, recorded, answer = await asyncio.to_thread(read_finished_run, runs, run_id)
-        llm, judge = RecordedLLM(started.model), RecordedLLM(judge_of_run(recorded.facts) or started.model)
+        started, recorded, answer = await asyncio.to_thread(resume.read_finished_run, runs, run_id)
+        llm, judge = resume.RecordedLLM(started.model), resume.RecordedLLM(judge_of_run(recorded.facts) or started.model)
         llms = {"answer": llm, "extract": llm, "judge": judge}
-        session, config = await session_of(started, runs, recorded.facts), config_of_run(started, self.config)
+        session, config = await resume.session_of(started, runs, recorded.facts), resume.config_of_run(started, self.config)
 
         async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=(), state=self.state) as nexi:
 
             async def prepare() -> Run:
-                resolved = resolve_replay(started, config)
+                resolved = resume.resolve_replay(started, config)
                 return Run(nexi.ports, resolved, build_engine, session=session, recorded=recorded)
 
             try:
                 outcome = Replay(run_id, answer, await RunOpening(prepare).drive())
             except NexiError as error:
-                await asyncio.to_thread(refuse_damaged_replay, runs, run_id, recorded.facts, error)
+                await asyncio.to_thread(resume.refuse_damaged_replay, runs, run_id, recorded.facts, error)
                 raise
         if not outcome.is_same:
-            await asyncio.to_thread(refuse_damaged_replay, runs, run_id, recorded.facts)
+            await asyncio.to_thread(resume.refuse_damaged_replay, runs, run_id, recorded.facts)
         return outcome
 
     async def answer(self, question: str | RunRequest, *, session: Session | None = None) -> RunResult:
@@ -316,10 +300,9 @@ class Nexi:
         return await self.search(question, session=session).drive()
 
     async def agentic_search(self, query: str, **settings: Any) -> dict[str, Any]:
-        """Look into the store and read only what is missing; the seed's JSON.
+        """Look into the store and read only what is missing; the seed's JSON. Raises QuestionError or ConfigError.
 
-        `settings` may name completeness_threshold, max_iterations, max_urls_per_iteration, url_score_threshold and
-        use_search_hints; what is not named is as configured. Raises QuestionError or ConfigError.
+        `settings` may name what AGENTIC_SETTINGS lists; the rest is as configured.
         """
         result = await self.agentic(RunRequest(query, agentic=settings, keeps_log=False)).drive()
         response: dict[str, Any] = json.loads(result.answer.text)
@@ -333,9 +316,8 @@ class Nexi:
         async with asyncio.TaskGroup() as tasks:
             meter = Meter(Budget(max_pages=self.config.max_pages), started=self.clock.monotonic())
             resolved = ResolvedRun(RunRequest(question), self.config, Budget())
-            environment = RunEnvironment(
-                ports, resolved, session, meter, QuietEmit(), asyncio.Event(), RecordedRun(), None, may_have_knowledge=False
-            )
+            stop = asyncio.Event()
+            environment = RunEnvironment(ports, resolved, session, meter, QuietEmit(), stop, RecordedRun(), None, False)
             components = RunComponents(environment, tasks)
             toolbox = components.build_toolbox(components.metered_llm("extract"))
             if call.name == WEB_GET.name:
@@ -368,9 +350,8 @@ class Nexi:
 
         request = VerifyRequest(request) if isinstance(request, Target) else request
         check = TextCheck(self, self._ports_within(request.is_local), request)
-        async with Nexi(
-            self.config.override(page_cache=False), clock=self.clock, fetchers=self.ports.shared.given_fetchers
-        ) as fresh:
+        uncached, fetchers = self.config.override(page_cache=False), self.ports.shared.given_fetchers
+        async with Nexi(uncached, clock=self.clock, fetchers=fetchers) as fresh:
             return await check.run(fresh.fetch)
 
     async def table(self, request: TableRequest, on_step: Callable[[Step], None] = lambda _: None) -> ValueTable:
@@ -391,14 +372,13 @@ class Nexi:
         if self._search_service is None:
             from nexi.apis.search import build_search_service, settings_of
 
-            self._search_service = build_search_service(
-                self.ports, settings_of(self.config.root, settings), emit or QuietEmit()
-            )
+            own = settings_of(self.config.root, settings)
+            self._search_service = build_search_service(self.ports, own, emit or QuietEmit())
         return self._search_service
 
     def plain_model(self) -> PlainModel | None:
         """The answering model for calls without a search; None where only the built-in one is set up. Raises ConfigError."""
-        return open_plain_model(self.ports)
+        return None if self.gate().is_built_in("answer") else PlainModel(self.ports)
 
     async def fetch_picture(self, url: str) -> PictureFile:
         """The picture that a page shows of itself. Raises FetchError, also where none is to be fetched."""
@@ -408,7 +388,7 @@ class Nexi:
         return await fetcher.fetch_picture(url)
 
     def check_url(self, url: str) -> object:
-        """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""
+        """Refuse an address the guard refuses. Raises FetchError."""
         return self.ports.check_url(url)
 
 

@@ -1,7 +1,7 @@
 """Bundles: a run and the pages it rests on in one file, to be replayed elsewhere or attached to a report of a fault.
 
-The file is a tar archive with `log.jsonl` and the texts of its pages. Configured keys are taken out of everything. Reading one
-takes only names that belong there, within caps: it may come from a stranger.
+Configured keys are taken out of everything. Reading one takes only names that belong there, within caps: it may come from a
+stranger.
 """
 
 from __future__ import annotations
@@ -35,12 +35,9 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
     """Pack a run into a new file and return how many pages are in it. Raises StoreError."""
     read = runs.open_log(run_id)
     if read.has_ended and (damage := describe_damage(runs.pages, read.bare_facts)):
-        raise StoreError(
-            f"The bundle of run {run_id} could not be replayed, so it was not written",
-            cause=damage,
-            fix=f"Restore the files from a backup; `nexi export {run_id} --format md` saves the answer without its evidence.",
-            code="damaged_evidence",
-        )
+        failure = f"The bundle of run {run_id} could not be replayed, so it was not written"
+        fix = f"Restore the files from a backup; `nexi export {run_id} --format md` saves the answer without its evidence."
+        raise StoreError(failure, cause=damage, fix=fix, code="damaged_evidence")
     keys = [key for key in secrets if key]
     try:
         log = (runs.runs_dir / run_id / "log.jsonl").read_bytes()
@@ -65,11 +62,8 @@ def read_bundle(path: Path, runs: RunDirectory, *, max_bytes: int = MAX_BYTES, m
         with tarfile.open(path, "r:gz") as archive:
             return _unpack_archive(archive, runs, max_bytes, max_files)
     except (tarfile.TarError, zlib.error, gzip.BadGzipFile, EOFError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"{path} is not a bundle of a run",
-            cause=str(error) or type(error).__name__,
-            fix="nexi export ID --bundle makes one",
-        ) from error
+        fix = "nexi export ID --bundle makes one"
+        raise StoreError(f"{path} is not a bundle of a run", cause=str(error) or type(error).__name__, fix=fix) from error
     except OSError as error:
         raise store_error("Could not read the bundle", path, error) from error
 
@@ -140,6 +134,5 @@ def _escape_json(text: str) -> str:
 
 def _add_file(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     member = tarfile.TarInfo(name)
-    member.size = len(data)
-    member.mode = 0o600
+    member.size, member.mode = len(data), 0o600
     archive.addfile(member, io.BytesIO(data))

@@ -45,10 +45,7 @@ FREE_FETCHERS = ("http",)  # reading ahead must cost nothing
 
 
 class RunComponents:
-    """The loop, toolbox, reader and verifier of one agent of a run, joined.
-
-    A run of one agent has its own session, meter and emit; a researcher brings others.
-    """
+    """The loop, toolbox, reader and verifier of one agent of a run; a researcher has a session, meter and emit of its own."""
 
     def __init__(
         self,
@@ -66,10 +63,7 @@ class RunComponents:
         pages_before: Callable[[str], Awaitable[tuple[Hit, ...]]] | None = None,
         extra_tools: Sequence[str] = (),
     ) -> None:
-        """`has_knowledge` says that the store holds something to look into; `index_page` stores pages in it.
-
-        `pages_before` names the pages from which the same question was answered earlier.
-        """
+        """`pages_before` names the pages from which the same question was answered earlier."""
         ports = environment.ports
         self.environment, self.ports, self.request = environment, ports, environment.request
         self.question = question or environment.question
@@ -99,8 +93,7 @@ class RunComponents:
         )
 
     def _fetchers(self) -> tuple[ContentFetcher, ...]:
-        """Stored pages and files of the project are read where they lie, before the web, or instead of it if the scope is
-        local."""
+        """Stored pages and files of the project are read where they lie; a local question reads no others."""
         chain = self.ports.fetchers()
         if root := self.ports.config.grep_root:
             from nexi.fetchers.code import CodeFetcher
@@ -125,11 +118,8 @@ class RunComponents:
 
     def local_searcher(self) -> Searcher:
         """A searcher over what is known alone."""
-        backends = (
-            (LocalBackend(self.knowledge, self.gate, is_about_question=self.environment.has_own_files),)
-            if self.has_knowledge
-            else ()
-        )
+        about = self.environment.has_own_files
+        backends = [LocalBackend(self.knowledge, self.gate, is_about_question=about)] if self.has_knowledge else []
         return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.replay)
 
     def metered_llm(self, role: EndpointRole) -> MeteredLLM:
@@ -154,11 +144,10 @@ class RunComponents:
         # what the extract model can take in of a page beside its instructions and its summary
         window = config.endpoint("extract").max_context
         room = max(1000, window - MAX_SUMMARY_TOKENS - EXTRACT_PROMPT_TOKENS) * BYTES_PER_TOKEN
+        searcher = self.local_searcher() if is_local else self.ports.searcher(self.emit, self.replay, backends=self._in_focus)
         return Toolbox(
             session=self.session,
-            searcher=(
-                self.local_searcher() if is_local else self.ports.searcher(self.emit, self.replay, backends=self._in_focus)
-            ),
+            searcher=searcher,
             reader=self.reader,
             extractor=extractor,
             emit=self.emit,
@@ -178,8 +167,7 @@ class RunComponents:
 
     def build_verifier(self) -> Verifier:
         """How the answer is checked; the built-in model quotes, so it has nothing to rewrite."""
-        rewrites = not self.gate.is_built_in("answer")
-        snapshots = Snapshots(self.session, self.ports.pages())
+        snapshots, rewrites = Snapshots(self.session, self.ports.pages()), not self.gate.is_built_in("answer")
         is_strict = self.ports.config.strict
         return Verifier(snapshots, is_strict, rewrites, self._open_judge, self.begin_judge_test, self.question)
 
@@ -196,10 +184,7 @@ class RunComponents:
             self._judge.cancel_test()
 
     def _open_judge(self, by_model: bool) -> Judge | None:
-        """Who says whether passages support a sentence: the judge as far as its test allows, else the installed model.
-
-        Quotations are judged by the installed model alone, which costs nothing.
-        """
+        """Who says whether passages support a sentence: the judge as far as its test allows, else the installed model."""
         if not self.ports.config.verify_judge:
             return None
         config, replay, is_replay = self.ports.config, self.replay, self.replay.is_replay_only
@@ -212,7 +197,7 @@ class RunComponents:
         knows_more = not is_small or config.endpoint(JUDGE).model != config.endpoint("answer").model
         is_asked = bool(replay.find_judgement(JUDGE)) if is_replay else not config.endpoint(JUDGE).is_extractive
         if not (by_model and knows_more and is_asked):
-            return stand_in
+            return stand_in  # also for quotations: it costs nothing
         if self._judge is None:
             self._judge = RunJudge(config, self.metered_llm(JUDGE), self.ports.clock)
         return self._judge.open(stand_in)

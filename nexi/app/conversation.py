@@ -1,12 +1,12 @@
-"""Continues a conversation from another process.
+"""Continues a conversation from another process: from the logs of the runs before it and their stored pages.
 
-The doors above ask for the session after the last answer. It is rebuilt from the logs of the runs before it and their stored
-pages; if a log was removed, the history still has question, answer and URLs. Nothing is fetched.
+If a log was removed, the history still has question, answer and URLs. Nothing is fetched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -36,18 +36,23 @@ async def load_last_conversation(runs: RunStore, history: HistoryStore) -> Sessi
     entry = next(iter(history.read(1).entries), None)
     if entry is None:
         raise NexiError("there is no answer to follow up", code="not_found", fix='ask something first: nexi "your question"')
-    return await _build_session(
-        runs, list(_iterate_exchanges(runs, _load_exchange(runs, entry.id) or _exchange_from_history(entry)))
-    )
+    return await _build_session(runs, _load_exchange(runs, entry.id) or _exchange_from_history(entry))
 
 
 async def load_conversation_after(runs: RunStore, run_id: str) -> Session:
     """Load the session after this run; an empty one if its log was removed."""
     exchange = _load_exchange(runs, run_id)
-    return await _build_session(runs, list(_iterate_exchanges(runs, exchange))) if exchange else Session()
+    return await _build_session(runs, exchange) if exchange else Session()
 
 
-async def _build_session(runs: RunStore, exchanges: Sequence[_PastExchange]) -> Session:
+async def _build_session(runs: RunStore, newest: _PastExchange) -> Session:
+    """The session after an exchange and those it continued, as far back as there are logs."""
+    exchanges, ids = [newest], {newest.id}
+    while (before := exchanges[-1].continues) and before not in ids and len(ids) < MAX_EXCHANGES:
+        if (earlier := _load_exchange(runs, before)) is None:
+            break
+        exchanges.append(earlier)
+        ids.add(earlier.id)
     messages = []
     for exchange in reversed(exchanges):
         urls = {s.number: s.url for s in exchange.sources}
@@ -55,8 +60,8 @@ async def _build_session(runs: RunStore, exchanges: Sequence[_PastExchange]) -> 
         answer = f"{exchange.answer}\n\n{citations}".strip()
         messages += [Message("user", exchange.question), Message("assistant", answer)]
     session = Session(messages)
-    session.last_run = exchanges[0].id
-    await restore_sources(session, runs, exchanges[0].sources)
+    session.last_run = newest.id
+    await restore_sources(session, runs, newest.sources)
     return session
 
 
@@ -72,28 +77,13 @@ async def restore_sources(session: Session, runs: RunStore, sources: Sequence[So
 
 def cited_sources(runs: RunStore, entry: HistoryEntry) -> tuple[Source, ...]:
     """Return the sources that an answer in the history cites; if its log was removed, the URLs in the history."""
-    try:
+    with suppress(StoreError):
         end = find_end(runs.open_log(entry.id).bare_facts)
-    except StoreError:
-        end = None
-    if isinstance(end, RunFinished):
-        return end.sources
+        if isinstance(end, RunFinished):
+            return end.sources
     numbers = extract_citation_markers(entry.answer)
     sources = _exchange_from_history(entry).sources
     return tuple(s for s in sources if s.number in numbers) or sources
-
-
-def _iterate_exchanges(runs: RunStore, exchange: _PastExchange) -> Iterator[_PastExchange]:
-    """Iterate over an exchange and those it continued, newest first, as far back as there are logs."""
-    ids = {exchange.id}
-    yield exchange
-    while exchange.continues and exchange.continues not in ids and len(ids) < MAX_EXCHANGES:
-        earlier = _load_exchange(runs, exchange.continues)
-        if earlier is None:
-            return
-        exchange = earlier
-        ids.add(exchange.id)
-        yield exchange
 
 
 def _load_exchange(runs: RunStore, run_id: str) -> _PastExchange | None:

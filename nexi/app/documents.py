@@ -1,7 +1,6 @@
 """Files and folders of this machine as pages: which files are taken, and what each of them says.
 
-Above, `intake`; below, `nexi.extract`. A file that is not taken has a reason in words. Links are not followed, so no loop can
-be walked. Where pages are kept is not known here.
+A file that is not taken has a reason in words. Links are not followed, so no loop can be walked.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -28,27 +28,24 @@ from nexi.types import Page
 
 __all__ = ["Skipped", "TwinFiles", "files_in", "folders_in", "read_document", "read_documents"]
 
-
 MAX_BYTES = 25_000_000
 MAX_CHARS = 20_000_000
 CODE_CHARS = 1_100
-IGNORED = frozenset((
-    ".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
-    ".pytest_cache", ".idea", ".vscode", ".cache", ".obsidian", ".trash", ".recycle",
-))  # fmt: skip
-CODE = {
-    "py": "python", "js": "javascript", "mjs": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx", "go": "go",
-    "rs": "rust", "java": "java", "kt": "kotlin", "c": "c", "h": "c", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp",
-    "rb": "ruby", "php": "php", "swift": "swift", "scala": "scala", "sh": "sh", "bash": "sh", "sql": "sql", "lua": "lua",
-    "pl": "perl", "r": "r", "jl": "julia", "ex": "elixir", "erl": "erlang", "hs": "haskell", "clj": "clojure", "css": "css",
-    "yaml": "yaml", "yml": "yaml", "toml": "toml", "ini": "ini", "tf": "hcl", "proto": "protobuf",
-}  # fmt: skip
-FORMS = (".html", ".htm", ".xhtml", ".md", ".epub", ".docx", ".odt", ".pdf", ".rtf", ".tex", ".rst", ".org", ".adoc", ".txt")
 SOURCE_FOLDERS = ("_sources",)
 BACKUPS = ("logseq", "bak")  # earlier versions of every page of a Logseq graph
 OWN_STORE = "a knowledge base of nexi"
 SAME_WORDS = 0.85  # of a twin's words; markup brings some of its own
 
+
+class _Conventions(Struct, frozen=True):
+    """Folders that are passed over, the forms of a text with the preferred one first, and languages by file ending."""
+
+    ignored: frozenset[str]
+    forms: tuple[str, ...]
+    languages: dict[str, str]
+
+
+_NAMES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Conventions)
 _TOP_LEVEL = re.compile(r"\n(?=\n*[^\s#/*}\])])")
 
 
@@ -75,7 +72,7 @@ def files_in(folder: Path) -> Iterator[Path | Skipped]:
             if entry.is_symlink():
                 yield Skipped(path, "a link")
             elif entry.is_dir(follow_symlinks=False):
-                if entry.name in IGNORED or (here.name, entry.name) == BACKUPS:
+                if entry.name in _NAMES.ignored or (here.name, entry.name) == BACKUPS:
                     yield Skipped(path, "an ignored folder")
                 else:
                     folders.append(path)
@@ -91,28 +88,27 @@ def files_in(folder: Path) -> Iterator[Path | Skipped]:
 def folders_in(folder: Path) -> Iterator[Path]:
     """The folders below a folder that are looked into."""
     for place, names, _ in os.walk(folder):
-        names[:] = [name for name in names if name not in IGNORED]
+        names[:] = [name for name in names if name not in _NAMES.ignored]
         yield from (Path(place, name) for name in names)
 
 
 class TwinFiles:
-    """Files of one folder that may be one text in several formats: a page and its source, a report as PDF and as DOCX.
+    """Files of one folder that may be one text in several formats, by their names: a page and its source, PDF and DOCX.
 
-    They have the same name but for its ending, beside one another or in a folder of sources. The first of them in the order
-    of `FORMS` is taken; another one is its twin when nearly all of its words stand there too.
+    The first of them in the preferred form is taken; another one is its twin when nearly all of its words stand there too.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
         keys = {path: _twin_key(path) for path in files}
         counts = Counter(keys.values())
-        self._files = tuple(files)
+        self._files = files
         self._shared = {path: key for path, key in keys.items() if counts[key] > 1}
         self._words: dict[tuple[str, ...], tuple[Path, frozenset[str]]] = {}
 
     def in_order(self) -> list[Path]:
         """The files, those in the preferred form of several before the others."""
-        ranks = {form: rank for rank, form in enumerate(FORMS)}
-        return sorted(self._files, key=lambda path: path in self._shared and ranks.get(path.suffix.lower(), len(FORMS)))
+        ranks = {form: rank for rank, form in enumerate(_NAMES.forms)}
+        return sorted(self._files, key=lambda path: path in self._shared and ranks.get(path.suffix.lower(), len(ranks)))
 
     def find_twin(self, path: Path, text: str) -> Path | None:
         """The file that was read before with the same text."""
@@ -127,7 +123,7 @@ class TwinFiles:
 def _twin_key(path: Path) -> tuple[str, ...]:
     """A path without the endings of its formats and without folders of sources."""
     *folders, name = path.parts
-    while (suffix := Path(name).suffix).lower() in FORMS:
+    while (suffix := Path(name).suffix).lower() in _NAMES.forms:
         name = name.removesuffix(suffix)
     return (*(folder for folder in folders if folder not in SOURCE_FOLDERS), name.casefold())
 
@@ -154,10 +150,7 @@ async def read_documents(path: Path, url: str, ocr_languages: str = "", whose: H
 
 
 async def read_document(path: Path, url: str, ocr_languages: str = "", whose: Hashable = "") -> Page:
-    """The page of a file. Raises FetchError with the reason where there is none.
-
-    `ocr_languages` are those of its pictures; people take turns by `whose` it is.
-    """
+    """The page of a file. Raises FetchError. `ocr_languages` are those of its pictures; people take turns by `whose` it is."""
     return (await _read_parts(path, url, ocr_languages, whose))[0]
 
 
@@ -168,15 +161,14 @@ async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable)
 
         document = await read_apart(data, document, MAX_CHARS, origin="file", languages=ocr_languages, whose=whose)
     kind = path.suffix.lstrip(".").lower()
-    text = in_fences(document.text, CODE[kind]) if kind in CODE else document.text
-    content_type = "application/pdf" if kind == "pdf" else ""
+    language = _NAMES.languages.get(kind)
     page = page_of(
         url,
         document,
         max_chars=MAX_CHARS,
-        text=text,
-        title=path.name if kind in CODE else document.title or path.name,
-        content_type=content_type,
+        text=in_fences(document.text, language) if language else document.text,
+        title=path.name if language else document.title or path.name,
+        content_type="application/pdf" if kind == "pdf" else "",
         links=(),  # the user did not ask to read what a file links to
         fetcher="file",
         downloaded_bytes=len(data),

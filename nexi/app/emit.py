@@ -1,7 +1,4 @@
-"""Emit: facts are committed to the run log first and published after; deltas are only published.
-
-Above sits `run`; below is any `RunLog`. Who listens is not known here.
-"""
+"""Emit: facts are committed to the run log first and published after; deltas are only published."""
 
 from __future__ import annotations
 

@@ -27,10 +27,7 @@ from nexi.types import Approach, Hit
 
 
 class RunEnvironment(Struct, frozen=True):
-    """The ports, limits, conversation and record of one run.
-
-    `attached` holds the files that came with the question, or those of its space.
-    """
+    """The ports, limits, conversation and record of one run."""
 
     ports: PortFactory
     resolved: ResolvedRun
@@ -39,7 +36,7 @@ class RunEnvironment(Struct, frozen=True):
     emit: Emit
     stop: asyncio.Event
     recorded: RecordedRun
-    attached: Knowledge | None
+    attached: Knowledge | None  # the files that came with the question, or those of its space
     may_have_knowledge: bool
     calls: CallCounter = msgspec.field(default_factory=CallCounter)
     seen: dict[str, bool] = {}  # what the run found at its beginning

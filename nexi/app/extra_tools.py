@@ -1,19 +1,17 @@
 """Which extra tools a run offers besides the web search, and the searchers behind them.
 
-Research offers each that can be used; an ordinary search offers those that are set up: a backend that the config names or has
-a key for, grep where there is code to search, and the tools of the user. A resumed run keeps the tools it began with.
+Research offers each that can be used, an ordinary search those that are set up. A resumed run keeps the tools it began with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 
 from nexi.app.environment import RunEnvironment
 from nexi.app.factory import PortFactory
 from nexi.app.plugins import describe_tool
 from nexi.config import Config
-from nexi.ports import Emit, SearchBackend
+from nexi.ports import Emit
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import Searcher
 from nexi.tools.specs import BACKENDS_OF_TOOLS, EXTRA_SPECS, build_spec
@@ -55,13 +53,10 @@ def build_extra_searchers(ports: PortFactory, tools: Iterable[str], emit: Emit, 
     """A searcher over the one backend of each tool; over none where a tool is only remembered."""
     backends = _list_backends(ports.config)
 
-    def find_backend(name: str) -> tuple[SearchBackend, ...]:
-        backend = ports.extra_backend(name)
-        return (backend,) if backend else ()
+    def build(name: str) -> Searcher:
+        return Searcher(lambda: list(filter(None, [ports.extra_backend(name)])), emit=emit, clock=ports.clock, replay=replay)
 
-    names = {tool: backends[tool] for tool in tools if tool in backends}
-    clock = ports.clock
-    return {t: Searcher(partial(find_backend, name), emit=emit, clock=clock, replay=replay) for t, name in names.items()}
+    return {tool: build(backends[tool]) for tool in tools if tool in backends}
 
 
 def _list_backends(config: Config) -> dict[str, str]:

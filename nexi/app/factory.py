@@ -1,20 +1,19 @@
-"""PortFactory: builds the ports of one config out of clients that every run of a process shares.
+"""PortFactory builds the ports of one config out of the clients that the runs of a process share, and `Nexi` owns.
 
-`Nexi` owns the `SharedClients`; a run gets a factory of its own for its resolved config. An offline factory has no backend
-and no fetcher, so that a run of scope `local` cannot reach another machine by any path.
+An offline factory has no backend and no fetcher, so that a run of scope `local` cannot reach another machine by any path.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from nexi import __version__
+from nexi import __version__, ports
 from nexi.app.clock import SystemClock
 from nexi.app.plugins import as_backend, as_fetcher, backend_plugin, fetcher_plugin, is_local_tool
 from nexi.app.retention import RetentionNotice
@@ -32,23 +31,7 @@ from nexi.history import FileHistory
 from nexi.llm.openai.prices import price_of, price_table
 from nexi.net.addresses import is_loopback_host
 from nexi.net.suspensions import FileBreaker
-from nexi.ports import (
-    LLM,
-    Breaker,
-    Clock,
-    ConcurrencyLimit,
-    ContentFetcher,
-    Embedder,
-    Emit,
-    HistoryStore,
-    PageStore,
-    PersonalState,
-    PictureFetcher,
-    RunStore,
-    SearchBackend,
-    SpaceStore,
-)
-from nexi.routing.table import SERVICES, Service
+from nexi.routing.table import SERVICES
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import new_long_id
 from nexi.runs.recording import AgentReplay
@@ -65,10 +48,12 @@ if TYPE_CHECKING:
     from nexi.backends.sender import Sender
     from nexi.fetchers.cache import PageCache
     from nexi.fetchers.webhook import WebhookSender
+    from nexi.llm.openai.client import OpenAICompatible
     from nexi.stores.embedders.e5 import E5Encoder
 
 TIDY_EVERY_S = 24 * 3600
 MAX_MODELS = 64
+EMBEDDING_TIMEOUT_S = 60.0
 BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
 OFFLINE_BACKENDS = ("ripgrep",)
 RECORD_SERVICES = ("crossref", "openalex", "europepmc", "unpaywall")  # who is asked for a paper by its DOI
@@ -82,30 +67,30 @@ class SharedClients:
     def __init__(
         self,
         config: Config,
-        clock: Clock,
-        llms: Mapping[str, LLM],
+        clock: ports.Clock,
+        llms: Mapping[str, ports.LLM],
         backends: Sequence[Any] | None,
         fetchers: Sequence[Any] | None,
-        state: PersonalState | None = None,
+        state: ports.PersonalState | None = None,
     ) -> None:
         self.config = config  # the config that the given ports stand for
         self.state = state  # None for the files of the config's home
         self.clock = clock
-        self.given_llms: Mapping[str, LLM] = dict(llms)
+        self.given_llms: Mapping[str, ports.LLM] = dict(llms)
         self.given_backends = None if backends is None else tuple(as_backend(b) for b in backends)
-        self.backends: dict[tuple[object, ...], tuple[SearchBackend, ...]] = {}  # by their chain and the open services in it
+        self.backends: dict[tuple[object, ...], tuple[ports.SearchBackend, ...]] = {}  # by chain and open services
         self.given_fetchers = None if fetchers is None else tuple(as_fetcher(f) for f in fetchers)
         self.fetchers = self.given_fetchers
-        self.llms: dict[tuple[object, ...], LLM] = {}
-        self.extra_backends: dict[str, SearchBackend] = {}
+        self.llms: dict[tuple[object, ...], ports.LLM] = {}
+        self.extra_backends: dict[str, ports.SearchBackend] = {}
         self.knowledge: dict[tuple[object, ...], Knowledge] = {}
-        self.embedders: dict[tuple[object, ...], Embedder | None] = {}
-        self.local_embedders: dict[str, Embedder | None] = state.local_embedders if state else {}
-        self.breaker: Breaker | None = None
+        self.embedders: dict[tuple[object, ...], ports.Embedder | None] = {}
+        self.local_embedders: dict[str, ports.Embedder | None] = state.local_embedders if state else {}
+        self.breaker: ports.Breaker | None = None
         self.backend_concurrency = BackendConcurrency(clock, make_pacing=state.make_pacing if state else None)
         self._closing = AsyncExitStack()
         self.local_model: InstalledPairModel | None = None
-        self.pictures: PictureFetcher | None = None
+        self.pictures: ports.PictureFetcher | None = None
 
     def renew(self) -> SharedClients:
         """The given ports without the clients that were built: for another config."""
@@ -120,16 +105,11 @@ class SharedClients:
             self._closing.push_async_callback(port.aclose)
         return port
 
-    @property
-    def has_given_backends(self) -> bool:
-        """Whether backends were given; those are the caller's to judge."""
-        return self.given_backends is not None
-
     async def aclose(self) -> None:
         await self._closing.aclose()
 
 
-def open_spaces(config: Config) -> SpaceStore:
+def open_spaces(config: Config) -> ports.SpaceStore:
     """The spaces of a home."""
     from nexi.stores.spaces import SqliteSpaces
 
@@ -137,12 +117,9 @@ def open_spaces(config: Config) -> SpaceStore:
 
 
 class LimitedModel:
-    """The LLM port around a model that is asked at most so often at once, by a limit that other processes may share.
+    """The LLM port around a model that is asked at most so often at once; what that one has beyond the port stays in reach."""
 
-    What that one has beyond the port is reached through this one.
-    """
-
-    def __init__(self, llm: LLM, limit: ConcurrencyLimit) -> None:
+    def __init__(self, llm: ports.LLM, limit: ports.ConcurrencyLimit) -> None:
         self._llm, self._limit = llm, limit
 
     @property
@@ -165,7 +142,6 @@ class PortFactory:
         self.clock = shared.clock
 
     def with_config(self, config: Config, *, is_offline: bool = False) -> PortFactory:
-        """A factory for another config over the same clients."""
         return PortFactory(config, self.shared, is_offline=is_offline or self.is_offline)
 
     def has_given_llm(self, role: EndpointRole) -> bool:
@@ -173,12 +149,12 @@ class PortFactory:
         endpoint, original = self.config.endpoint(role), self.shared.config.endpoint(role)
         return role in self.shared.given_llms and (endpoint.base_url, endpoint.model) == (original.base_url, original.model)
 
-    def llm(self, role: EndpointRole) -> LLM:
+    def llm(self, role: EndpointRole) -> ports.LLM:
         if self.has_given_llm(role):
             return self.shared.given_llms[role]
         return self.llm_at(self.config.endpoint(role))
 
-    def backends(self) -> tuple[SearchBackend, ...]:
+    def backends(self) -> tuple[ports.SearchBackend, ...]:
         if self.is_offline:
             return ()
         names, chains = self.config.search_chain(), self.shared.backends
@@ -187,12 +163,11 @@ class PortFactory:
             is_narrowed = service and service != self.shared.config.search_backend
             return tuple(b for b in self.shared.given_backends if not is_narrowed or b.name in names)
         if (key := (names, self.config.service_names())) not in chains:
-            sender = self._open_sender(("127.0.0.1",) if self._container() else ())
-            chain = self._search_chain().items()
-            chains[key] = tuple(self.shared.close_later(create_backend(n, settings, sender)) for n, settings in chain)
+            sender, chain = self._open_sender(("127.0.0.1",) if self._container() else ()), self._search_chain()
+            chains[key] = tuple(self.shared.close_later(create_backend(n, own, sender)) for n, own in chain.items())
         return chains[key]
 
-    def extra_backend(self, name: str) -> SearchBackend | None:
+    def extra_backend(self, name: str) -> ports.SearchBackend | None:
         """A backend that a researcher's own tool asks, whatever the chain is; None where it cannot be used."""
         if not self.can_use_extra(name):
             return None
@@ -203,7 +178,7 @@ class PortFactory:
 
     def can_use_extra(self, name: str) -> bool:
         """Whether `extra_backend` has this one; nothing is built to find out."""
-        if self.shared.has_given_backends or (name == "ripgrep" and not self.config.grep_root):
+        if self.shared.given_backends is not None or (name == "ripgrep" and not self.config.grep_root):
             return False
         if self.is_offline and name in self.config.tools:
             return is_local_tool(self.config, name)
@@ -223,10 +198,10 @@ class PortFactory:
 
     def searcher(
         self,
-        emit: Emit,
+        emit: ports.Emit,
         replay: AgentReplay | None = None,
         *,
-        backends: Callable[[], Sequence[SearchBackend]] | None = None,
+        backends: Callable[[], Sequence[ports.SearchBackend]] | None = None,
         retries: int = 1,
         patience: SearchPatience | None = None,
     ) -> Searcher:
@@ -242,9 +217,9 @@ class PortFactory:
             patience=patience,
         )
 
-    def breaker(self) -> Breaker | None:
+    def breaker(self) -> ports.Breaker | None:
         """The suspensions of the config's backends; a backend with other settings starts afresh."""
-        if self.shared.breaker is None and not self.shared.has_given_backends:
+        if self.shared.breaker is None and self.shared.given_backends is None:
             try:
                 chain = self._search_chain()
             except ConfigError:
@@ -258,7 +233,7 @@ class PortFactory:
             self.shared.breaker = state.make_breaker(marks) if state else FileBreaker(path, clock=self.clock, marks=marks)
         return self.shared.breaker
 
-    def fetchers(self) -> tuple[ContentFetcher, ...]:
+    def fetchers(self) -> tuple[ports.ContentFetcher, ...]:
         if self.is_offline:
             return ()
         if self.shared.fetchers is None:
@@ -266,15 +241,14 @@ class PortFactory:
             self.shared.fetchers = tuple(self.shared.close_later(create_fetcher(n, self._fetcher_settings(n))) for n in names)
         return self.shared.fetchers
 
-    def uncached_fetchers(self) -> tuple[ContentFetcher, ...]:
+    def uncached_fetchers(self) -> tuple[ports.ContentFetcher, ...]:
         """The fetch chain anew, with no cache around it; fetchers that were given stay as they are."""
         if self.shared.given_fetchers is not None:
             return self.shared.given_fetchers
-        names = self._fetch_chain()
-        fetchers = (create_fetcher(n, replace(self._fetcher_settings(n), cache_folder=None)) for n in names)
-        return tuple(self.shared.close_later(fetcher) for fetcher in fetchers)
+        settings = {name: replace(self._fetcher_settings(name), cache_folder=None) for name in self._fetch_chain()}
+        return tuple(self.shared.close_later(create_fetcher(name, own)) for name, own in settings.items())
 
-    def picture_fetcher(self) -> PictureFetcher | None:
+    def picture_fetcher(self) -> ports.PictureFetcher | None:
         """What fetches pictures; None where pages are read by others, who would have to be asked for them."""
         if self.is_offline or not self.config.show_pictures:
             return None
@@ -289,13 +263,12 @@ class PortFactory:
         return self.shared.pictures
 
     def check_url(self, url: str) -> object:
-        """Refuse an address the guard refuses, before anything is looked up. Raises FetchError."""
+        """Refuse an address the guard refuses. Raises FetchError."""
         from nexi.fetchers.guard import AddressGuard
 
         return AddressGuard(self.config.allow_private).check_url(url)
 
     def knowledge(self) -> Knowledge:
-        """The knowledge base; opened when it is first asked."""
         from nexi.app.knowledge import Knowledge
 
         config, stores = self.config, self.shared.knowledge
@@ -304,43 +277,30 @@ class PortFactory:
             stores[key] = self.shared.close_later(Knowledge(self))
         return stores[key]
 
-    def embedder(self) -> Embedder | None:
+    def embedder(self) -> ports.Embedder | None:
         """What makes vectors: the endpoint or library that is named, else MiniLM or static vectors where installed."""
         embedders, key = self.shared.embedders, (self.config.embedding_endpoint(), self.config.embedding_library)
         if key not in embedders:
-            new_embedder = self._make_embedder()
-            embedders[key] = self.shared.close_later(new_embedder) if new_embedder else None
+            embedders[key] = self.shared.close_later(self._make_embedder())
         return embedders[key]
 
-    def _make_embedder(self) -> Embedder | None:
+    def _make_embedder(self) -> ports.Embedder | None:
         config = self.config
         if endpoint := config.embedding_endpoint():
             from nexi.llm.embeddings import OpenAIEmbedder
-            from nexi.llm.openai.client import OpenAICompatible
 
-            server = OpenAICompatible(
-                endpoint.base_url,
-                endpoint.model,
-                api_keys=endpoint.api_keys,
-                clock=self.clock,
-                max_retries=config.llm_max_retries,
-                prices=price_table(config.prices),
-                proxy=self.proxy_for(endpoint.base_url),
-                trust=config.trust,
-            )
-            return OpenAIEmbedder(server)
+            return OpenAIEmbedder(self._connect(endpoint, EMBEDDING_TIMEOUT_S))
         from nexi.stores.embedders.static import StaticEmbedder
 
         # one on this machine keeps nothing of what it is given, so that people may share it
         library, embedders = config.embedding_library, self.shared.local_embedders
         if library not in embedders:
+            embedders[library] = None
             if library or has_minilm():
                 embedders[library] = LibraryEmbedder(library or MINILM, config.cache_dir / "models")
             else:
-                try:
+                with suppress(StoreError):  # words alone; `nexi doctor` says so
                     embedders[library] = StaticEmbedder()
-                except StoreError:
-                    embedders[library] = None  # words alone; `nexi doctor` says so
         return embedders[library]
 
     def local_model(self) -> InstalledPairModel:
@@ -353,7 +313,7 @@ class PortFactory:
 
     def check(self) -> None:
         """Refuse what cannot work before anything is spent. Raises ConfigError."""
-        for name, settings in self._search_chain().items() if not self.shared.has_given_backends else ():
+        for name, settings in self._search_chain().items() if self.shared.given_backends is None else ():
             require_backend(name, settings)
         if self.shared.fetchers is None:
             self._fetch_chain()
@@ -373,11 +333,8 @@ class PortFactory:
         host = host_of(endpoint.base_url)
         has_price = price_of(endpoint.model, price_table(self.config.prices)) is not None
         if not has_price and host != "openrouter.ai" and not is_loopback_host(host):
-            raise ConfigError(
-                f"max_cost cannot be kept for {endpoint.model}",
-                cause="its price is unknown",
-                fix=f'add it to the config: "prices": {{"{endpoint.model}": {{"input": 1.0, "output": 2.0}}}}',
-            )
+            fix = f'add it to the config: "prices": {{"{endpoint.model}": {{"input": 1.0, "output": 2.0}}}}'
+            raise ConfigError(f"max_cost cannot be kept for {endpoint.model}", cause="its price is unknown", fix=fix)
 
     def _search_chain(self) -> dict[str, BackendSettings]:
         """The chain with what each backend needs; of the automatic chain, what this nexi can do."""
@@ -412,19 +369,15 @@ class PortFactory:
 
     def _open_services(self) -> dict[str, BackendSettings]:
         """The settings of every open service that may be asked. Raises ConfigError for a name that is none."""
-        names = self.config.service_names()
+        names, urls = self.config.service_names(), self.config.service_urls
         exclusions = {name.removeprefix("-") for name in names if name.startswith("-")}
         wishes = [name for name in names if not name.startswith("-")] or list(SERVICES)
         if unknown := [name for name in (*wishes, *exclusions) if name not in SERVICES]:
             cause, fix = f"there are {', '.join(SERVICES)}", "correct the setting services"
             raise ConfigError(f"there is no open service called {unknown[0]!r}", cause=cause, fix=fix)
-        urls = self.config.service_urls
-
-        def can_ask(service: Service) -> bool:
-            return (not service.needs_url or service.name in urls) and (not service.needs_contact or bool(self.config.contact))
-
-        usable = [name for name in wishes if name not in exclusions and can_ask(SERVICES[name])]
-        return {name: self._backend_settings(name) for name in usable}
+        lacking = {s.name for s in SERVICES.values() if s.needs_url and s.name not in urls}
+        lacking |= {s.name for s in SERVICES.values() if s.needs_contact and not self.config.contact}
+        return {name: self._backend_settings(name) for name in wishes if name not in exclusions | lacking}
 
     def _open_sender(self, no_proxy: tuple[str, ...] = ()) -> Sender:
         """What asks backends; it is called by the name of the program, with the address that complaints may go to."""
@@ -444,7 +397,7 @@ class PortFactory:
     def _fetch_chain(self) -> list[str]:
         return [n for n in self.config.fetch_chain() if self.config.content_fetcher or is_fetcher_available(n)]
 
-    def runs(self) -> RunStore:
+    def runs(self) -> ports.RunStore:
         return state.runs if (state := self.shared.state) else self._run_directory()
 
     def _run_directory(self) -> RunDirectory:
@@ -452,13 +405,13 @@ class PortFactory:
         new_id = new_long_id if self.config.is_for_guests else None
         return RunDirectory(self.config.runs_dir, self.config.pages_dir, clock=self.clock, new_id=new_id)
 
-    def history(self) -> HistoryStore:
+    def history(self) -> ports.HistoryStore:
         return state.history if (state := self.shared.state) else FileHistory(self.config.history_path)
 
-    def spaces(self) -> SpaceStore:
+    def spaces(self) -> ports.SpaceStore:
         return state.spaces if (state := self.shared.state) else open_spaces(self.config)
 
-    def pages(self) -> PageStore:
+    def pages(self) -> ports.PageStore:
         return self.runs().pages
 
     def page_cache(self) -> PageCache:
@@ -508,22 +461,21 @@ class PortFactory:
         if not (self.config.http_proxy or self.config.https_proxy):
             return None
         host = host_of(base_url)
-        direct = [h.strip().lstrip(".") for h in self.config.no_proxy.split(",") if h.strip()]
+        direct = [host.lstrip(".") for host in self._direct_hosts()]
         if is_loopback_host(host) or any(d == "*" or host == d or host.endswith(f".{d}") for d in direct):
             return None
         return (self.config.https_proxy if base_url.startswith("https") else self.config.http_proxy) or None
 
     def connections(self) -> dict[str, Any]:
         """What every client of the open network is told."""
-        hosts = (h.strip() for h in self.config.no_proxy.split(","))
-        return {
-            "proxy": self.config.https_proxy or self.config.http_proxy,
-            "no_proxy": tuple(h for h in hosts if h),
-            "trust": self.config.trust,
-        }
+        proxy = self.config.https_proxy or self.config.http_proxy
+        return {"proxy": proxy, "no_proxy": tuple(self._direct_hosts()), "trust": self.config.trust}
+
+    def _direct_hosts(self) -> list[str]:
+        return [host.strip() for host in self.config.no_proxy.split(",") if host.strip()]
 
     def webhook_sender(self) -> WebhookSender:
-        """What tells `webhook_url` that a run has ended; whoever asks for it closes it."""
+        """Whoever asks for it closes it."""
         from nexi.fetchers.guard import AddressGuard
         from nexi.fetchers.transport import Transport
         from nexi.fetchers.webhook import WebhookSender
@@ -531,7 +483,7 @@ class PortFactory:
         guard = AddressGuard(self.config.allow_private)
         return WebhookSender(guard, Transport(guard, **self.connections()), self.clock, self.config.webhook_secret)
 
-    def llm_at(self, endpoint: Endpoint) -> LLM:
+    def llm_at(self, endpoint: Endpoint) -> ports.LLM:
         """The client of an endpoint, one for each model. Raises ConfigError when there are too many."""
         if endpoint.is_extractive:
             return built_in_llm()
@@ -541,13 +493,12 @@ class PortFactory:
             if len(clients) >= MAX_MODELS:
                 cause, fix = f"{MAX_MODELS} others are in use by this process", "use one of those, or restart nexi"
                 raise ConfigError(f"the model {endpoint.model!r} is one too many", cause=cause, fix=fix)
-            llm, most, state = self.shared.close_later(self._connect(endpoint)), config.team_max_model_calls, self.shared.state
-            if most and state:
-                llm = LimitedModel(llm, state.limit_calls(host_of(endpoint.base_url), most))
-            clients[key] = llm
+            clients[key] = self.shared.close_later(self._connect(endpoint, config.llm_timeout))
+            if (most := config.team_max_model_calls) and (state := self.shared.state):
+                clients[key] = LimitedModel(clients[key], state.limit_calls(host_of(endpoint.base_url), most))
         return clients[key]
 
-    def _connect(self, endpoint: Endpoint) -> LLM:
+    def _connect(self, endpoint: Endpoint, idle_timeout_s: float) -> OpenAICompatible:
         from nexi.llm.openai.client import OpenAICompatible
 
         return OpenAICompatible(
@@ -558,7 +509,7 @@ class PortFactory:
             max_retries=self.config.llm_max_retries,
             prices=price_table(self.config.prices),
             stream=self.config.stream,
-            idle_timeout_s=self.config.llm_timeout,
+            idle_timeout_s=idle_timeout_s,
             proxy=self.proxy_for(endpoint.base_url),
             trust=self.config.trust,
         )
@@ -574,9 +525,8 @@ def container_options(config: Config) -> ContainerOptions:
     """The SearXNG container of this config: what is started, and where that is written down."""
     from nexi.backends.container import Options
 
-    keys_by_engine = {
-        name.removeprefix(ENGINE_KEY): config.keys_for(name) for name in config.api_keys if name.startswith(ENGINE_KEY)
-    }
+    engines = [name.removeprefix(ENGINE_KEY) for name in config.api_keys if name.startswith(ENGINE_KEY)]
+    keys = {engine: config.keys_for(ENGINE_KEY + engine) for engine in engines if engine}
     return Options(
         state_dir=config.state_dir,
         own_settings=config.searxng_settings,
@@ -584,7 +534,7 @@ def container_options(config: Config) -> ContainerOptions:
         tag=config.searxng_tag,
         port=config.searxng_port,
         proxies=tuple(p for p in (config.https_proxy or config.http_proxy,) if p),
-        engine_keys={engine: keys[0] for engine, keys in keys_by_engine.items() if engine and keys},
+        engine_keys={engine: own[0] for engine, own in keys.items() if own},
     )
 
 
@@ -596,13 +546,12 @@ def find_container_engine() -> str:
 
 
 def container_lifecycle(config: Config) -> Lifecycle:
-    """What starts and stops the SearXNG container of this config."""
     from nexi.backends.container import Lifecycle
 
     return Lifecycle(container_options(config))
 
 
-def built_in_llm() -> LLM:
+def built_in_llm() -> ports.LLM:
     """The model that needs no server."""
     from nexi.llm.extractive.model import Extractive
 
@@ -678,5 +627,4 @@ def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
 
 
 def factory_for(config: Config) -> PortFactory:
-    """The ports of a config with nothing given."""
     return PortFactory(config, SharedClients(config, SystemClock(), {}, None, None))

@@ -138,9 +138,7 @@ class Feed:
         self._due = asyncio.Event()
 
     def _frame_at(self, index: int) -> bytes:
-        frame = self._frames[index]
-        if frame is None:
-            frame = self._frames[index] = format_sse(self._items[index])
+        frame = self._frames[index] = self._frames[index] or format_sse(self._items[index])
         return frame
 
     def _index_after(self, mark: Mark) -> int:

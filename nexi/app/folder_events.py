@@ -1,7 +1,6 @@
 """Changes in a folder, as the operating system tells of them: inotify on Linux, and a look every two seconds elsewhere.
 
-Above, `intake`, which looks for itself what has changed; here it only learns that something has. A kernel that gives no watch
-(a limit reached, a network drive of another machine) is made up for by looking.
+A kernel that gives no watch (a limit reached, a network drive of another machine) is made up for by looking.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from nexi.ports import Clock
 
@@ -39,10 +38,8 @@ class FolderEvents:
             asyncio.get_running_loop().add_reader(self._descriptor, self._read_events)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._descriptor >= 0:
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-            os.close(self._descriptor)
+    def __exit__(self, *_: object) -> None:
+        self._close()
 
     def watch(self, folders: Iterable[Path]) -> None:
         """Watch these folders as well; one that is watched already stays so."""
@@ -50,7 +47,7 @@ class FolderEvents:
             if self._descriptor < 0 or self._libc is None:
                 return
             if self._libc.inotify_add_watch(self._descriptor, os.fsencode(folder), MASK) < 0 and folder.is_dir():
-                self._give_up()
+                self._close()
 
     async def wait(self) -> None:
         """Wait until something may have changed."""
@@ -68,13 +65,12 @@ class FolderEvents:
             self._changed.clear()
 
     def _read_events(self) -> None:
-        try:
+        with suppress(BlockingIOError):
             while os.read(self._descriptor, 65_536):
                 self._changed.set()
-        except BlockingIOError:
-            pass
 
-    def _give_up(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._descriptor)
-        os.close(self._descriptor)
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            os.close(self._descriptor)
         self._descriptor = -1

@@ -1,7 +1,6 @@
 """Addresses of the user's own files: a folder has a name that tells nothing of the machine, and only here is it a path.
 
-Addresses go to stores, logs and models; paths are shown to the user alone. Above, `intake` and the doors; below, one small
-file. What is in a folder is not known here.
+Addresses go to stores, logs and models; paths are shown to the user alone.
 """
 
 from __future__ import annotations

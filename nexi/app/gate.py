@@ -1,8 +1,7 @@
-"""The gate: the only way to a model. Completions, embeddings and reranking of a run, of a door and of a check pass here.
+"""The gate: the only way to a model (`tests/test_layers.py`). It hands out ports that count.
 
-A gate is opened for one piece of work and knows who asks (the person of the config), within which scope (`is_local`), out of
-which budget (its meter) and where each call is written down (its emit: the log of a run, or the quota of a person). It hands
-out ports that count; the clients behind them stay with the factory, and nobody else asks for one (`tests/test_layers.py`).
+A gate is opened for one piece of work and knows its scope (`is_local`), its budget (the meter) and where each call is written
+down (its emit: the log of a run, or the quota of a person).
 """
 
 from __future__ import annotations
@@ -95,22 +94,19 @@ class ModelGate:
 
     def for_indexing(self) -> ModelGate:
         """The gate of what is stored behind the work: it spends from the same budget, and leaves most of it alone."""
-        limits, clock = self.meter.budget, self.ports.clock
+        limits = self.meter.budget
         share = Budget(
             max_tokens=None if limits.max_tokens is None else int(limits.max_tokens * INDEXING_SHARE),
             max_cost=None if limits.max_cost is None else limits.max_cost * INDEXING_SHARE,
             max_model_calls=None if limits.max_model_calls is None else int(limits.max_model_calls * INDEXING_SHARE),
         )
-        meter = self.meter.child(share, started=clock.monotonic())
+        meter = self.meter.child(share, started=self.ports.clock.monotonic())
         return ModelGate(self.ports, meter, self.emit, is_local=self.is_local, calls=self.calls, replay=self.replay)
 
     def _client(self, role: EndpointRole) -> LLM:
         if not self.may_ask(role):
-            raise LLMError(
-                NOT_ASKED,
-                cause=Notice("model.elsewhere", "it is on another machine, and this question is restricted to local knowledge"),
-                code="local_scope",
-            )
+            cause = Notice("model.elsewhere", "it is on another machine, and this question is restricted to local knowledge")
+            raise LLMError(NOT_ASKED, cause=cause, code="local_scope")
         return self.ports.llm(role)
 
     def _meter(self, llm: LLM, purpose: Purpose, window: int) -> MeteredLLM:
@@ -178,14 +174,13 @@ class MeteredEmbedder:
 
 
 class QuotaEmit:
-    """Where calls outside a run are written down on a team server: in what their person has used today.
+    """Counts calls outside a run in what their person has used today, then tells `after` of them.
 
-    The estimate of a request is counted before it is sent and corrected by its reply, so that a call that is cut is counted.
-    Raises LLMError with the code quota_reached before a request that her quota has no room for.
+    A request is counted before it is sent and corrected by its reply, so that a call that is cut is counted. Raises LLMError
+    with the code quota_reached before a request that her quota has no room for.
     """
 
     def __init__(self, state: PersonalState, after: Emit) -> None:
-        """`after` is told of the same facts, once they are counted."""
         self._state, self._after = state, after
         self._estimates: dict[int, int] = {}
 

@@ -1,8 +1,7 @@
 """Hosting: the runs that live in a process, with or without a listener.
 
 A run of the HTTP API goes on when its client leaves; it is left open in its log when its server ends, and resumed when one
-starts. A run of any other door ends with its server. Above are the web server, the MCP server and the workers of a team; below
-are `Nexi` and the run log, whose lock decides between processes that share a home.
+starts. A run of any other door ends with its server. The lock of a run log decides between processes that share a home.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ class HostedRun:
         return ReadLog(LogHeader(SCHEMA, self.id, self.created, ""), list(enumerate(self.run.facts, 1)))
 
     async def wait(self, timeout_s: float | None = None) -> None:
-        """Wait until it has ended."""
         await asyncio.wait([self.task], timeout=timeout_s)
 
     async def wait_for_result(self) -> RunResult:
@@ -120,8 +118,7 @@ class RunRegistry:
         observe: Callable[[Event, str], None] = lambda event, mode: None,
         watch: Callable[[Run], Coroutine[Any, Any, None]],
     ) -> None:
-        """`observe` is shown every event of every run, with its mode; `watch` is at work beside each run, and may abort it;
-        `max_ended` runs can be followed after their end."""
+        """`observe` is shown every event of every run, with its mode; `watch` is at work beside each run, and may abort it."""
         self.draining = False
         self._max_runs, self._max_ended, self._observe, self._watch = max_runs, max_ended, observe, watch
         self._tasks: set[asyncio.Task[None]] = set()  # of runs, also of those that are being opened
@@ -412,8 +409,7 @@ def _find_left_runs(runs: RunStore) -> dict[str, str]:
         except NexiError as error:
             log.warning("run not resumed", extra={"run": summary.id, "why": str(error), "code": error.code})
             continue
-        first = read.facts[0][1] if read.facts else None
-        is_of_server = isinstance(first, RunStarted) and first.settings.get("door") == DOOR
-        if is_of_server and read.resumes_without_progress < MAX_LOSSES:
+        started = RunSnapshot(read, "unfinished").start_fact
+        if started.settings.get("door") == DOOR and read.resumes_without_progress < MAX_LOSSES:
             times[summary.id] = read.header.created
     return times

@@ -1,7 +1,6 @@
 """Intake: files, folders, pages and sitemaps into the knowledge store, some at a time, and what became of each.
 
-Above, the doors that index; below, `documents`, `folders`, `knowledge` and the fetch chain. A document that cannot be taken is
-counted with its reason and never stops the rest; a store that fails does. What is unchanged costs no embedding.
+A document that cannot be taken is counted with its reason and never stops the rest; a store that fails does.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class Intake:
 
 
 class _StatusEmit(QuietEmit):
-    """Nobody hears the facts of an intake; what it is busy with is shown."""
+    """Of the events of an intake, only what it is busy with is shown."""
 
     def __init__(self, on_status: Callable[[str], None]) -> None:
         self._on_status = on_status
@@ -157,9 +156,7 @@ class DocumentIndexing:
                 read = self._vault.read_page
                 page = await asyncio.to_thread(read, page, file.name) if len(page.text) > LONG else read(page, file.name)
         except FetchError as error:
-            reason = _describe_refusal(error)
-            self.taken.skip(name, reason)
-            return self._report_step(name, f"skipped: {reason}", total)
+            return self._report_refusal(name, error, total)
         if twin := self._twins.find_twin(file, page.text):
             store = await self._knowledge.open_store()
             if await store.source(url):  # it was stored before the file with the better form was there
@@ -229,15 +226,8 @@ class DocumentIndexing:
             place = library.folder / library.base / item.key.replace("/", "-")
             url = self.folders.address_of(place, library.folder, library.program)
             urls.add(url)
-            page = Page(
-                url,
-                render_item(item),
-                item.title,
-                author=", ".join(item.authors),
-                published=normalise_date(item.date),
-                fetcher="file",
-                tags=tuple(f"#{tag}" for tag in item.tags),
-            )
+            authors, day, tags = ", ".join(item.authors), normalise_date(item.date), tuple(f"#{tag}" for tag in item.tags)
+            page = Page(url, render_item(item), item.title, author=authors, published=day, fetcher="file", tags=tags)
             self._waiting.append(_Read(page, item.title, len(library.items)))
             if len(self._waiting) >= MAX_BATCH_FILES:
                 await self._store_queued()
@@ -249,7 +239,7 @@ class DocumentIndexing:
                 try:
                     page = await read_document(file, url, self._nexi.config.ocr_languages, self._nexi.config.personal_dir)
                 except FetchError as error:
-                    self.taken.skip(file.name, _describe_refusal(error))
+                    self._report_refusal(file.name, error)
                 else:
                     self._waiting.append(_Read(replace(page, title=item.title), file.name, len(library.items)))
         await self._store_queued()
@@ -263,9 +253,7 @@ class DocumentIndexing:
         try:
             page = await self._nexi.fetch(url)
         except FetchError as error:
-            reason = _describe_refusal(error)
-            self.taken.skip(url, reason)
-            return self._report_step(url, f"skipped: {reason}", 1)
+            return self._report_refusal(url, error, 1)
         kind = page.content_type.partition(";")[0].strip().lower()
         is_xml = kind.endswith(("/xml", "+xml"))
         # only the entries of a feed give links
@@ -336,6 +324,14 @@ class DocumentIndexing:
             self._embeds = False
             return await self._index_pages(pages)
 
+    def _report_refusal(self, name: str, error: FetchError, total: int = 0) -> None:
+        """Why a document is not taken; for a format that is not read, also what to do. Without a `total` it was no step."""
+        reason = str(error).rstrip(".")
+        reason = f"{reason}; {error.fix}" if error.reason == "content_type" and error.fix else reason
+        self.taken.skip(name, reason)
+        if total:
+            self._report_step(name, f"skipped: {reason}", total)
+
     def _report_step(self, name: str, outcome: str, total: int) -> None:
         self._done += 1
         self._on_step(Step(name, outcome, self._done, max(total, self._done)))
@@ -362,19 +358,9 @@ def place_of(target: str) -> tuple[Path, bool]:
     except (OSError, ValueError) as error:
         cause = cause or getattr(error, "strerror", None) or "it is no path and no web address"
     if cause:
-        raise NexiError(
-            f"{target[:200]!r} cannot be read",
-            cause=cause,
-            fix="give a file, a folder, or a URL with http:// or https://",
-            code="not_found",
-        )
+        fix = "give a file, a folder, or a URL with http:// or https://"
+        raise NexiError(f"{target[:200]!r} cannot be read", cause=cause, fix=fix, code="not_found")
     return path, path.is_dir()
-
-
-def _describe_refusal(error: FetchError) -> str:
-    """Why a document is not taken; for a format that is not read, also what to do."""
-    reason = str(error).rstrip(".")
-    return f"{reason}; {error.fix}" if error.reason == "content_type" and error.fix else reason
 
 
 @asynccontextmanager

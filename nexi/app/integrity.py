@@ -1,7 +1,4 @@
-"""Checks and repairs of all stored runs, for `nexi doctor`.
-
-The doctor and its command are above; below is the run directory. What is damaged is named here and never deleted.
-"""
+"""Checks and repairs of all stored runs, for `nexi doctor`. What is damaged is never deleted."""
 
 from __future__ import annotations
 
@@ -56,11 +53,8 @@ def list_indexed_pages(runs: RunDirectory) -> list[str]:
 
 
 def list_indexed_urls(facts: Sequence[Fact]) -> list[str]:
-    """The pages that a run has put into the knowledge base, none where its log leaves a doubt.
-
-    A run waits for its pages to be stored before it finishes, and warns of those that were not. A resumed run does not store
-    again what it read in an earlier life.
-    """
+    """The pages that a run has put into the knowledge base, none where its log leaves a doubt."""
+    # a run waits for its pages and warns of those that were not stored; a resumed one does not store those of its earlier life
     has_doubt = any(isinstance(fact, RunResumed) or (isinstance(fact, Warned) and fact.code in _NOT_INDEXED) for fact in facts)
     if has_doubt or not any(isinstance(fact, RunFinished) for fact in facts):
         return []

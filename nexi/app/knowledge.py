@@ -1,7 +1,6 @@
 """Knowledge: the store of one config, with what indexes into it and finds in it.
 
-Above, `assembly`, `parts` and the doors; below, the engines of `nexi.knowledge` and the adapters of `nexi.stores`, which meet
-here. Nothing is opened until it is asked for, so a search that knows nothing yet pays nothing.
+Nothing is opened until it is asked for, so a search that knows nothing yet pays nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from nexi.ports import Emit, KnowledgeStore, PageStore
 from nexi.types import EVERYTHING, Chunk, Page, Passage, Scope, StoredSource
 
 __all__ = ["Knowledge", "open_knowledge_of", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
-
 
 BATCH = 64
 MEASURE_EVERY_S = 30.0
@@ -163,9 +161,16 @@ class Knowledge:
         if source is None:
             return None
         text = await self.pages.get(source.digest) if source.digest else None
-        if text is None:
-            text = join_passages(await store.passages(url))
-        return page_of(source, text)
+        return Page(
+            source.url,
+            join_passages(await store.passages(url)) if text is None else text,
+            title=title_with_owner(source.title, source.owner),
+            language=source.language,
+            published=source.published,
+            updated=source.updated,
+            fetched_at=source.fetched_at,
+            fetcher="local",
+        )
 
     async def sources(self, scope: Scope = EVERYTHING) -> AsyncIterator[StoredSource]:
         store, skip = await self.open_store(), 0
@@ -195,19 +200,6 @@ def title_with_owner(title: str, owner: str) -> str:
     return f"{title} (shared by {owner})" if owner else title
 
 
-def page_of(source: StoredSource, text: str) -> Page:
-    return Page(
-        source.url,
-        text,
-        title=title_with_owner(source.title, source.owner),
-        language=source.language,
-        published=source.published,
-        updated=source.updated,
-        fetched_at=source.fetched_at,
-        fetcher="local",
-    )
-
-
 def join_passages(passages: list[Passage]) -> str:
     """The text of a page from its chunks, each at its place; what was between them were line ends."""
     parts: list[str] = []
@@ -222,9 +214,8 @@ def _open_qdrant(config: Config, list_owners: Callable[[], Mapping[str, str]] = 
     try:
         from nexi.stores.qdrant import QdrantStore
     except ImportError as error:
-        raise StoreError(
-            "Qdrant cannot be asked", cause=f"{error.name} is not installed", fix=f"Install it: {install_command('qdrant')}"
-        ) from error
+        cause, fix = f"{error.name} is not installed", f"Install it: {install_command('qdrant')}"
+        raise StoreError("Qdrant cannot be asked", cause=cause, fix=fix) from error
     return QdrantStore.at(
         config.qdrant_url,
         api_key=next(iter(config.keys_for("qdrant")), ""),

@@ -1,7 +1,6 @@
 """What is known, as a search service and as a fetcher, so that the loop and research use it like the web.
 
-Above, `parts` and the doors; below, `knowledge`. A hit is a stored page with the passages that matter; its page is read from
-the store and becomes evidence like any other. Who may ask for which address is `session`'s rule, not known here.
+A hit is a stored page with the passages that matter. Who may ask for which address is `session`'s rule, not known here.
 """
 
 from __future__ import annotations
@@ -59,12 +58,11 @@ class LocalBackend:
 
     async def search(self, query: Query) -> list[Hit]:
         days = SPANS.get(query.time_range, 0)
-        scope = Scope(
-            urls=self._scope.urls,
-            domains=tuple(site.partition("/")[0].removeprefix("www.") for site in query.sites),
-            excluded_domains=tuple(site.partition("/")[0].removeprefix("www.") for site in query.excluded_sites),
+        scope = replace(
+            self._scope,
+            domains=tuple(map(_domain_of, query.sites)),
+            excluded_domains=tuple(map(_domain_of, query.excluded_sites)),
             languages=(query.language,) if query.language else (),
-            tags=self._scope.tags,
             since=(self._knowledge.clock.now() - timedelta(days=days)).isoformat() if days else "",
         )
         try:
@@ -82,7 +80,7 @@ class LocalBackend:
             if pages or not self._is_about_question:
                 return [_make_hit(pages[n]) for n in order[: query.count]]
             sources = [source async for source in self._knowledge.sources(scope)]
-            return [Hit(s.url, title_with_owner(s.title, s.owner), "", s.published, NAME) for s in sources[: query.count]]
+            return [_hit_of_page(source) for source in sources[: query.count]]
         except StoreError as error:
             raise BackendError(error.message, cause=error.cause, fix=error.fix, code=error.code) from error
 
@@ -127,6 +125,14 @@ class LocalFetcher:
         return page
 
 
+def _domain_of(site: str) -> str:
+    return site.partition("/")[0].removeprefix("www.")
+
+
+def _hit_of_page(source: StoredSource) -> Hit:
+    return Hit(source.url, title_with_owner(source.title, source.owner), "", source.published, NAME)
+
+
 def _make_hit(passages: Sequence[Passage]) -> Hit:
     """The hit of one page, with its best passages in the order of the page, each under its heading."""
     first, texts = passages[0], []
@@ -156,7 +162,7 @@ async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hi
     oldest = knowledge.clock.now() - timedelta(seconds=knowledge.config.page_cache_ttl_s)
     if not sources or len(sources) < len(urls) or not all(_is_fresh(source, oldest) for source in sources):
         return ()
-    return tuple(Hit(s.url, title_with_owner(s.title, s.owner), "", s.published, NAME) for s in sources)
+    return tuple(map(_hit_of_page, sources))
 
 
 def recorded_pages_answered_before(facts: Iterable[Fact]) -> tuple[Hit, ...] | None:
@@ -187,10 +193,7 @@ def _is_fresh(source: StoredSource, oldest: datetime) -> bool:
 
 
 class BackgroundIndexer:
-    """Indexes the pages of one run behind its back; what `IndexQueue` takes for its indexer.
-
-    A store that fails is said once and left alone for the rest of the run: knowledge is never worth an answer.
-    """
+    """Indexes the pages of one run behind its back. A store that fails is said once and left alone for the rest of the run."""
 
     def __init__(self, knowledge: Knowledge, gate: ModelGate) -> None:
         self._knowledge, self._gate, self._given_up = knowledge, gate, False
@@ -216,10 +219,7 @@ class BackgroundIndexer:
 
 
 class PageIndexer:
-    """Stores the pages a run reads in the knowledge base, so that later runs find them.
-
-    The store is opened with the first page, in the background, and a bounded queue keeps reading from ever waiting for it.
-    """
+    """Stores the pages a run reads in the knowledge base, which is opened with the first page, in the background."""
 
     def __init__(self, gate: ModelGate, tasks: asyncio.TaskGroup, *, is_enabled: bool) -> None:
         self._gate, self._tasks, self._is_enabled = gate, tasks, is_enabled
@@ -252,8 +252,5 @@ class _OnlyWarnings(QuietEmit):
 
 
 def full_error(most: int) -> StoreError:
-    return StoreError(
-        "the knowledge store is full",
-        cause=f"it has reached knowledge_max_mb, which is {most}",
-        fix=f"forget some of it with nexi sources rm, or: nexi config set knowledge_max_mb {most * 2}",
-    )
+    fix = f"forget some of it with nexi sources rm, or: nexi config set knowledge_max_mb {most * 2}"
+    return StoreError("the knowledge store is full", cause=f"it has reached knowledge_max_mb, which is {most}", fix=fix)

@@ -19,19 +19,14 @@ def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
     Raises ConfigError when the knowledge store itself is on another machine.
     """
     if config.qdrant_url and not config.person and not is_loopback_url(config.qdrant_url):  # a team's store is its own
-        raise ConfigError(
-            "a local question cannot use this knowledge store",
-            cause="qdrant_url is on another machine",
-            fix="ask without --local, or without only_local",
-        )
+        fix = "ask without --local, or without only_local"
+        raise ConfigError("a local question cannot use this knowledge store", cause="qdrant_url is on another machine", fix=fix)
     changes: dict[str, Any] = {"knowledge": True}
     embedding = config.embedding_endpoint()
     if (embedding and not is_loopback_url(embedding.base_url)) or fetches_its_model(config):
         changes["use_hybrid_search"] = False
-    if config.otel_endpoint and not is_loopback_url(config.otel_endpoint):
-        changes["otel_endpoint"] = ""
-    if config.webhook_url and not is_loopback_url(config.webhook_url):
-        changes["webhook_url"] = ""
+    addresses = {"otel_endpoint": config.otel_endpoint, "webhook_url": config.webhook_url}
+    changes |= {name: "" for name, url in addresses.items() if url and not is_loopback_url(url)}
     endpoints = {role: config.endpoint(role) for role in ROLES}
     remote = [role for role, at in endpoints.items() if not at.is_extractive and not is_loopback_url(at.base_url)]
     if not remote:

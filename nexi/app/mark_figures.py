@@ -1,7 +1,6 @@
 """What each mark means, and how often it is right on sentences that people labelled.
 
-The figures of the rules are data that `python -m evals.proof --save` writes; those of a judge come from its test. Doors show
-both; nothing here is measured.
+The figures of the rules are data that `python -m evals.proof --save` writes; those of a judge come from its test.
 """
 
 from __future__ import annotations
@@ -71,17 +70,9 @@ def rule_figures() -> tuple[MarkFigure, ...]:
 def describe_mark(verdict: Verdict, judges: Sequence[JudgeFigure] = ()) -> str:
     """What a mark means and how often it is right, in plain text."""
     figures = [figure.describe() for figure in rule_figures() if figure.verdict is verdict]
-    if verdict in (Verdict.SUPPORTED, Verdict.NOT_FOUND):
-        figures += [
-            Notice(
-                "mark.tested",
-                "{judge} was right in {n} of a test of {m} labelled pairs.",
-                judge=judge.name,
-                n=f"{judge.accuracy:.0%}",
-                m=judge.pairs,
-            )
-            for judge in judges
-        ]
+    for judge in judges if verdict in (Verdict.SUPPORTED, Verdict.NOT_FOUND) else ():
+        values = {"judge": judge.name, "n": f"{judge.accuracy:.0%}", "m": judge.pairs}
+        figures.append(Notice("mark.tested", "{judge} was right in {n} of a test of {m} labelled pairs.", **values))
     meaning: str = MEANINGS[verdict]
     for figure in figures:
         meaning = Notice("joined.whole", "{first} {second}", first=meaning, second=figure)

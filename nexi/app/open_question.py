@@ -1,7 +1,6 @@
 """What a question leaves open, found out before research is planned, so that a person can be asked back once.
 
-Doors with somebody to ask call `Nexi.find_open_question`; below are one search for the question and the rules that tell
-things of one name apart. Nothing here asks: a door without a person lets the run write about each reading.
+A door without a person lets the run write about each reading.
 """
 
 from __future__ import annotations

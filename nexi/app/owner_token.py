@@ -1,8 +1,6 @@
 """OwnerToken: the secret by which a server on this machine knows its owner.
 
-Whoever may read the home of the owner may read it, nobody else: it lies in a private file, which is made with its content and
-never twice. `nexi serve` carries it in the link that it prints, `nexi token` prints and replaces it; a server that runs notices
-a new one. Who sends it, and how, is not known here.
+It lies in a private file, which is made with its content and never twice; a server that runs notices a new one.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from nexi import files
@@ -39,9 +38,8 @@ class OwnerToken:
             files.make_private_directory(self.path.parent)
             files.create_private_file(new, _new_token())
             try:
-                os.link(new, self.path)  # unlike a rename, it replaces nothing
-            except FileExistsError:
-                pass
+                with suppress(FileExistsError):
+                    os.link(new, self.path)  # unlike a rename, it replaces nothing
             finally:
                 new.unlink()
         except OSError as error:

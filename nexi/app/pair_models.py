@@ -1,7 +1,6 @@
 """Pair models of one config: the installed cross-encoder, and the judge of a run, each tested before it is believed.
 
-Below `components`, which gives a run its model; above the adapters in `pair_models`. A test of the judge is paid from the run's
-budget and kept; a replay uses the grade that its log holds and tests nobody.
+A test of the judge is paid from the run's budget and kept; a replay uses the grade that its log holds and tests nobody.
 """
 
 from __future__ import annotations
@@ -62,8 +61,6 @@ JUDGE: Literal["judge"] = "judge"
 MIN_CHARS_PER_TOKEN = 3
 PASSAGES = "passages"  # what the installed model judges
 PROBE = "test it by hand, with more time: nexi doctor --judge"
-
-
 GRADES_VERSION = 1
 MAX_GRADES = 200
 MAX_REASON_CHARS = 300
@@ -134,19 +131,15 @@ def _model_key(folder: ModelFolder, quiz: Quiz) -> str:
 
 def kept_judge_grade(config: Config) -> Grade | None:
     """The grade of the configured judge, where it was tested before."""
-    if config.endpoint(JUDGE).is_extractive:
-        return None
-    try:
-        return grade_book(config).grade(judge_key(config, packaged_quiz()))
-    except NexiError:
-        return None
+    with suppress(NexiError):
+        return None if config.endpoint(JUDGE).is_extractive else grade_book(config).grade(judge_key(config, packaged_quiz()))
+    return None
 
 
 def kept_model_grade(config: Config, folder: ModelFolder) -> Grade | None:
-    try:
+    with suppress(NexiError):
         return grade_book(config).grade(_model_key(folder, packaged_quiz()))
-    except NexiError:
-        return None
+    return None
 
 
 def can_test_judge(config: Config) -> bool:
@@ -209,10 +202,9 @@ async def install_model(
     root = model_root(ports.config)
     with TemporaryDirectory(prefix="nexi-proof-") as fetched:
         if folder is None:
-            published = find_published(name)
+            published, trust = find_published(name), ports.config.trust
             described = published.to_dict()
             proxy = ports.proxy_for(published.url_of(published.files[0], mirror))
-            trust = ports.config.trust
             files = await download_model(published, Path(fetched), mirror=mirror, proxy=proxy, trust=trust, on_bytes=on_bytes)
         else:
             files = gather_files(folder)
@@ -256,14 +248,11 @@ class RunJudge:
         self._test: asyncio.Task[Grade | NexiError] | None = None
 
     def begin_test(self, tasks: asyncio.TaskGroup) -> None:
-        """Test the judge beside the work of the run, where this delays nothing and takes nothing from the answer.
-
-        A limit on what the run may spend is for the answer first, and a server on this machine that has the answer to write
-        does one thing at a time: the test then follows the text.
-        """
+        """Test the judge beside the work of the run, where this delays nothing and takes nothing from the answer."""
         if self._test or self._llm.replay.is_replay_only or self._llm.replay.find_judgement(JUDGE):
             return
         judge, answer = self._config.endpoint(JUDGE), self._config.endpoint("answer")
+        # a limit is for the answer first, and a server on this machine does one thing at a time: the test then follows the text
         is_busy = judge.base_url == answer.base_url and is_loopback_url(judge.base_url)
         if not is_busy and not self._llm.meter.has_spending_limit:
             self._test = start_task(tasks, catch_error(self._kept_or_tested(self._llm.meter.deadline)), name="test the judge")
@@ -280,13 +269,8 @@ class RunJudge:
         """Its grade, which is found or made once. Raises NexiError where there is none."""
         async with self._turn:
             if self._known is None:
-                try:
-                    self._known = await self._grade(deadline)
-                except NexiError as error:
-                    self._known = error
-        if isinstance(self._known, NexiError):
-            raise self._known
-        return self._known
+                self._known = await catch_error(self._grade(deadline))
+        return raise_error(self._known)
 
     async def _grade(self, deadline: float | None) -> Grade:
         if recorded := self._llm.replay.find_judgement(JUDGE):
@@ -352,11 +336,10 @@ class RecordedPairModel:
             new_scores = await self._model.score(new_pairs, deadline=deadline)
             scores |= {_digest_pair(pair): score for pair, score in zip(new_pairs, new_scores, strict=True)}
         gap = build_gap(f"{self.name} did not judge this passage when the run was recorded")
-        result = [scores.get(_digest_pair(pair), gap) for pair in pairs]
-        rows = ((_digest_pair(pair), score) for pair, score in zip(pairs, result, strict=True))
+        rows = [(digest, scores.get(digest, gap)) for digest in map(_digest_pair, pairs)]
         items = tuple(msgspec.json.encode(row, enc_hook=str).decode() for row in rows)
         await self._emit(Judged(PASSAGES, self.name, 0.0, items))
-        return result
+        return [score for _, score in rows]
 
 
 def open_text_judge(ports: PortFactory, gate: ModelGate) -> Judge | None:

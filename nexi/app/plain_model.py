@@ -1,7 +1,4 @@
-"""One call to the answering model, without tools, pages or a run: for tasks about a chat, and to put an answer into JSON.
-
-Doors ask `Nexi.plain_model()` for it. The built-in model quotes pages and writes nothing of its own, so there is none for it.
-"""
+"""One call to the answering model, without tools, pages or a run: for tasks about a chat, and to put an answer into JSON."""
 
 from __future__ import annotations
 
@@ -63,11 +60,6 @@ class PlainModel:
 
     def _deadline(self) -> float:
         return self._ports.clock.monotonic() + CALL_TIMEOUT_S
-
-
-def open_plain_model(ports: PortFactory) -> PlainModel | None:
-    """The model, or None where only the built-in one is set up."""
-    return None if open_gate(ports).is_built_in("answer") else PlainModel(ports)
 
 
 def _make_safe(text: str, messages: Sequence[Message]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -30,36 +30,31 @@ from nexi.ports import ContentFetcher, SearchBackend
 from nexi.searcher import Searcher
 from nexi.types import FetchLimits, PageView, Query, SearchOutcome
 
+CheckUrl: TypeAlias = Callable[[str], object]
 UPDATE_IT = "update or remove the package that provides it"
 MAX_TOOL_CHARS = 1_000  # of what a tool says to a model
 
 
 def as_backend(backend: Any, *, name: str = "", api_key: str = "", timeout_s: float = 30.0) -> SearchBackend:
     """A backend that others wrote, guarded. Raises ConfigError for an object that has no `search`."""
-    if not callable(getattr(backend, "search", None)):
-        raise _no_method(backend, name, "search(query)")
+    _require_method(backend, name, "search(query)")
     if takes_lists(backend.search, "queries"):
         return SearchPlugin(backend, name=name, api_key=api_key, timeout_s=timeout_s)
     return PluginBackend(backend, name=name)
 
 
-def as_fetcher(
-    fetcher: Any, *, name: str = "", api_key: str = "", check: Callable[[str], object] | None = None
-) -> ContentFetcher:
+def as_fetcher(fetcher: Any, *, name: str = "", api_key: str = "", check: CheckUrl | None = None) -> ContentFetcher:
     """A fetcher that others wrote, guarded. Raises ConfigError for an object that has no `fetch`."""
-    if not callable(getattr(fetcher, "fetch", None)):
-        raise _no_method(fetcher, name, "fetch(url, limits)")
+    _require_method(fetcher, name, "fetch(url, limits)")
     if takes_lists(fetcher.fetch, "urls"):
         return FetchPlugin(fetcher, name=name, api_key=api_key)
     return PluginFetcher(fetcher, name=name, check=check)
 
 
-def _no_method(plugin: object, name: str, method: str) -> ConfigError:
-    return ConfigError(
-        f"{name or type(plugin).__name__} is no plug-in",
-        cause=f"it has no {method}",
-        fix="give it that method, as docs/search-and-pages.md shows",
-    )
+def _require_method(plugin: object, name: str, method: str) -> None:
+    if not callable(getattr(plugin, method.partition("(")[0], None)):
+        fix = "give it that method, as docs/search-and-pages.md shows"
+        raise ConfigError(f"{name or type(plugin).__name__} is no plug-in", cause=f"it has no {method}", fix=fix)
 
 
 def backend_plugin(config: Config, name: str) -> backends.Factory | None:
@@ -74,7 +69,7 @@ def backend_plugin(config: Config, name: str) -> backends.Factory | None:
 
 
 def describe_tool(config: Config, name: str) -> str:
-    """What a tool of the user says to a model. Raises ConfigError where there is no such tool."""
+    """What a tool of the user says to a model. Raises ConfigError."""
     return str(_load_tool(config, name).TOOL)[:MAX_TOOL_CHARS]
 
 
@@ -88,17 +83,11 @@ def _load_tool(config: Config, name: str) -> ModuleType:
         raise ConfigError(f"{name} cannot be a tool", cause="nexi has a backend of that name", fix="rename the file")
     module = load_plugin_file(config.plugins_dir, name)
     if module is None:
-        raise ConfigError(
-            f"there is no tool {name}",
-            cause=f"{config.plugins_dir / name}.py does not exist",
-            fix=f"write it, as docs/search-and-pages.md shows, or take {name} out of tools",
-        )
+        fix = f"write it, as docs/search-and-pages.md shows, or take {name} out of tools"
+        raise ConfigError(f"there is no tool {name}", cause=f"{config.plugins_dir / name}.py does not exist", fix=fix)
     if not (callable(getattr(module, "search", None)) and str(getattr(module, "TOOL", "")).strip()):
-        raise ConfigError(
-            f"the plug-in {name} is no tool",
-            cause="it lacks a function search(query) or the text TOOL, which says what it is for",
-            fix=f"add them, or take {name} out of tools",
-        )
+        cause = "it lacks a function search(query) or the text TOOL, which says what it is for"
+        raise ConfigError(f"the plug-in {name} is no tool", cause=cause, fix=f"add them, or take {name} out of tools")
     return module
 
 
@@ -172,7 +161,7 @@ def list_plugins(config: Config) -> list[PluginInfo]:
 
 
 def _connections() -> dict[str, Any]:
-    """Such a call brings no config, and the proxies and certificates of this machine hold for it all the same."""
+    """The proxies and certificates of this machine hold for a call without a config, too."""
     from nexi.app.factory import factory_for
 
     return factory_for(load_config()).connections()

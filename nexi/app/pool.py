@@ -1,7 +1,6 @@
 """PersonalPool: what a process keeps open for each person who is here, and closes for those who have left.
 
-`team.assembly` keeps a `Nexi` for each person in it, `team.web` an app, and `web.guests` that of the guests; what it holds is
-not known here. Somebody who comes back after her resource was closed gets a new one.
+Somebody who comes back after her resource was closed gets a new one.
 """
 
 from __future__ import annotations
@@ -22,34 +21,27 @@ class _OpenResource(Generic[T]):
     def __init__(self, source: AbstractAsyncContextManager[T]) -> None:
         self.users = 0
         self.expiry: asyncio.TimerHandle | None = None  # of one that is idle
-        self._closing = asyncio.Event()
-        self._opened: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self.closing = asyncio.Event()
+        self.opened: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._hold(source))
 
     async def _hold(self, source: AbstractAsyncContextManager[T]) -> None:
         try:
             async with source as value:
-                self._opened.set_result(value)
-                await self._closing.wait()
+                self.opened.set_result(value)
+                await self.closing.wait()
         except Exception as error:
-            if self._opened.done():
+            if self.opened.done():
                 raise
-            self._opened.set_exception(error)
-
-    async def wait_until_open(self) -> T:
-        return await asyncio.shield(self._opened)
+            self.opened.set_exception(error)
 
     @property
     def value(self) -> T:
-        return self._opened.result()
-
-    def close(self) -> None:
-        self._closing.set()
+        return self.opened.result()
 
 
 class PersonalPool(Generic[T]):
-    """Resources by person. One that has been idle for `max_idle_s` is closed, and over `max_open`, the one that was used least
-    recently and is idle."""
+    """Resources by person. One that is idle is closed after `max_idle_s`, and over `max_open` the one used least recently."""
 
     def __init__(
         self,
@@ -79,7 +71,7 @@ class PersonalPool(Generic[T]):
             if person not in self._open:
                 opening = _OpenResource(self._open_resource(person))
                 try:
-                    await opening.wait_until_open()
+                    await asyncio.shield(opening.opened)
                 except BaseException:  # also of a caller that left meanwhile
                     self._start_closing(opening)
                     raise
@@ -118,7 +110,7 @@ class PersonalPool(Generic[T]):
             self._start_closing(self._open.pop(person))
 
     def _start_closing(self, resource: _OpenResource[T]) -> None:
-        resource.close()
+        resource.closing.set()
         if resource.expiry:
             resource.expiry.cancel()
         self._closing.add(resource.task)

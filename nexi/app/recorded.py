@@ -1,11 +1,8 @@
-"""RecordedRun: what the log of an earlier run tells, for a run that resumes or replays it.
-
-Made by `resume`, used by `run`. With a log it goes on in that log; without, it is repeated in a log of its own.
-"""
+"""RecordedRun: what the log of an earlier run tells `run`, which goes on in that log or is repeated in one of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,22 +12,14 @@ from msgspec import Struct
 from nexi.config import Config
 from nexi.events import Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, RunResumed, RunStarted, SourceNumbered
 from nexi.ports import RunLog
+from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace, Recording
 from nexi.types import Source, Usage
 
 RECORDED_SETTINGS = (
-    "max_context",
-    "max_output_tokens",
-    "auto_compact_thresh",
-    "compact_target_words",
-    "preserve_last_n_messages",
-    "tokenizer_encoding",
-    "system_prompt",
-    "strict",
-    "verify_judge",
-    "prefetch",
-    "max_pages",
-)
+    "max_context", "max_output_tokens", "auto_compact_thresh", "compact_target_words", "preserve_last_n_messages",
+    "tokenizer_encoding", "system_prompt", "strict", "verify_judge", "prefetch", "max_pages",
+)  # fmt: skip
 
 
 def recorded_settings(config: Config) -> dict[str, Any]:
@@ -72,8 +61,7 @@ class RecordedRun(Struct, frozen=True):
     def unreplayed_usage(self, mode: str) -> tuple[Usage, int]:
         """Usage and calls that limit new calls of a resumed run although they are not in its meter.
 
-        Calls in flight when the run was killed were paid for, too. A search also meets its recorded calls one by one, while
-        research has restored them in its meter.
+        A search meets its recorded calls one by one, while research has restored them in its meter.
         """
         recorded_usage, calls, _ = self.usage_so_far(agents=False)
         usage, lost = self.lost_usage()
@@ -95,19 +83,16 @@ class RecordedRun(Struct, frozen=True):
 
 
 def read_recorded_run(
-    run: str,
-    facts: Sequence[Fact],
-    created: str,
+    log: ReadLog,
+    facts: tuple[Fact, ...],
     *,
-    log: RunLog | None = None,
+    writer: RunLog | None = None,
     seconds: float = 0.0,
     only: bool = False,
     pace: Pace | None = None,
-    beginnings: Mapping[str, float] | None = None,
 ) -> RecordedRun:
-    """What a log tells of its run. `only` forbids asking for anything it does not hold."""
-    day = datetime.fromisoformat(created).date().isoformat()
+    """What these facts of a log tell of its run. `only` forbids asking for anything they do not hold."""
+    day = datetime.fromisoformat(log.header.created).date().isoformat()
     recorded = [f for f in facts if not isinstance(f, RunResumed)]
-    return RecordedRun(
-        run, tuple(facts), Recording(recorded, pace=pace, is_replay_only=only, start_offsets=beginnings), log, day, seconds
-    )
+    recording = Recording(recorded, pace=pace, is_replay_only=only, start_offsets=log.beginnings if writer else None)
+    return RecordedRun(log.header.run, facts, recording, writer, day, seconds)

@@ -1,8 +1,4 @@
-"""Report files: a finished piece of research as a Markdown document in the user's folder.
-
-`research.report` says what it contains and where it belongs; here it is put together from a run's result and written under a
-new name.
-"""
+"""Report files: a finished piece of research as a Markdown document in the user's folder, under a new name."""
 
 from __future__ import annotations
 
@@ -32,7 +28,6 @@ from nexi.research.report import (
 from nexi.text.controls import clean_text
 
 __all__ = ["find_save_folder", "front_matter_of", "report_text", "save_report"]
-
 
 ATTEMPTS = 260  # as many as there are names for one question
 

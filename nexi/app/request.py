@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
@@ -89,22 +90,10 @@ def request_to_dict(request: RunRequest) -> dict[str, Any]:
 def request_of_run(started: RunStarted) -> RunRequest:
     """The request a run began with, from its first fact. Reads what every earlier version wrote."""
     form = started.request or _request_of_old_log(started.settings)
-    limits = _as_mapping(form.get("limits"))
-    query: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in _as_mapping(form.get("query")).items()}
-    plain = {name: form[name] for name in _PLAIN_FIELDS if name in form}
-    return RunRequest(
-        started.query,
-        mode=cast("RunMode", started.mode),
-        limits=RunLimits(**{name: limits[name] for name in RunLimits.__struct_fields__ if name in limits}),
-        query=Query("", **{name: query[name] for name in Query.__struct_fields__ if name != "text" and name in query}),
-        attachments=tuple(form.get("attachments") or ()),
-        agentic=_as_mapping(form.get("agentic")),
-        space=str(form.get("space") or ""),
-        instructions=str(form.get("instructions") or ""),
-        services=tuple(form.get("services") or ()),
-        client_body=_as_mapping(form.get("client_body")),
-        **{**plain, "effort": plain.get("effort") or started.effort},
-    )
+    fields = {name: value for name, value in form.items() if value is not None}
+    fields |= {"question": started.query, "mode": started.mode, "effort": fields.get("effort") or started.effort}
+    fields["query"] = {**_as_mapping(fields.get("query")), "text": ""}
+    return msgspec.convert(fields, RunRequest, strict=False)
 
 
 def _request_of_old_log(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,9 +152,6 @@ def clean_question(question: str) -> str:
     if not text.strip("\ufffd \n\t"):
         raise QuestionError("the question is empty", fix='ask one: nexi "your question"')
     if len(text) > MAX_QUESTION_CHARS:
-        raise QuestionError(
-            f"the question has {len(text):,} characters",
-            cause=f"at most {MAX_QUESTION_CHARS:,} are taken",
-            fix="ask a shorter question",
-        )
+        cause = f"at most {MAX_QUESTION_CHARS:,} are taken"
+        raise QuestionError(f"the question has {len(text):,} characters", cause=cause, fix="ask a shorter question")
     return text

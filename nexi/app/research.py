@@ -1,7 +1,4 @@
-"""ResearchEngine: a deep question answered by researchers in rounds instead of one conversation.
-
-The work is done by `research.orchestrator`; this file builds what it works with from the environment of one run.
-"""
+"""ResearchEngine: builds what `research.orchestrator` works with from the environment of one run."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from nexi.research.researcher import SharedResearchContext
 from nexi.research.state import MAX_PARALLEL_RESEARCHERS, ResearchState
 from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, build_specs
 from nexi.runs.session import Session
-from nexi.tasks import catch_error, raise_error, run_in_group
+from nexi.tasks import catch_error, raise_error
 from nexi.text.scope import plausible_day
 from nexi.types import Answer, Message, PageView
 
@@ -40,10 +37,7 @@ TOKENS_PER_QUOTED_WORD = 2  # with its citation
 
 
 class ResearchEngine(RunEngine):
-    """Researchers in rounds, and a report. `state` is what the reducer makes of the facts, for every door the same.
-
-    With `holds_plan` it has a `gate` and waits there with its plan until somebody settles or refuses it.
-    """
+    """Researchers in rounds, and a report. With `holds_plan` it waits at its `gate` until somebody settles the plan."""
 
     def __init__(self, environment: RunEnvironment, approve: PlanApproval | None = None) -> None:
         self._environment = environment
@@ -86,17 +80,12 @@ class ResearchEngine(RunEngine):
 
     def close_conversation(self, answer: Answer) -> None:
         """Leave the question and the report, so that a follow-up may refer to them and cite their sources."""
-        session = self._environment.session
-        session.add_question(self._environment.question)
-        session.messages.append(Message("assistant", answer.text))
+        self._environment.session.add_question(self._environment.question)
+        self._environment.session.messages.append(Message("assistant", answer.text))
 
-    async def answer(self) -> Answer:
-        return await run_in_group(self._answer)
-
-    async def _answer(self, tasks: asyncio.TaskGroup) -> Answer:
+    async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
         environment = self._environment
-        has_knowledge = await environment.has_knowledge()
-        assembly = ResearchAssembly(self, environment, tasks, has_knowledge=has_knowledge)
+        assembly = ResearchAssembly(self, environment, tasks, has_knowledge=await environment.has_knowledge())
         self._orchestrator = self._build(assembly)
         await assembly.restore_pages(self._orchestrator.state)
         outcome = await catch_error(self._orchestrator.run())
@@ -121,8 +110,8 @@ class ResearchEngine(RunEngine):
 
     def _build(self, assembly: ResearchAssembly) -> Orchestrator:
         environment, recorded = self._environment, self._environment.recorded
-        config = environment.config
-        before = [m for m in environment.session.messages if m.role != "system"]
+        config, depth = environment.config, environment.request.depth
+        before = render_conversation([m for m in environment.session.messages if m.role != "system"])
         orchestrator = Orchestrator(
             factory=assembly,
             emit=environment.emit,
@@ -130,11 +119,7 @@ class ResearchEngine(RunEngine):
             meter=environment.meter,
             stop=environment.stop,
             planning=PlanningContext(
-                environment.today,
-                environment.request.depth,
-                render_conversation(before),
-                config.prompts_dir,
-                instructions=environment.instructions,
+                environment.today, depth, before, config.prompts_dir, instructions=environment.instructions
             ),
             shared=assembly.shared,
             state=fold(f for f in self._facts if not isinstance(f, RunResumed)),
@@ -216,23 +201,18 @@ class ResearchAssembly:
         others = dict(build_extra_searchers(self._environment.ports, tools, emit, replay))
         if LOCAL_SEARCH.name in tools:
             others[LOCAL_SEARCH.name] = components.local_searcher()
-        attached, question = self._environment.attached, self._environment.question
-        plain = components.build_toolbox(built_in_llm())
+        attached, question, config = self._environment.attached, self._environment.question, self._environment.config
+        plain, extra_specs = components.build_toolbox(built_in_llm()), list_extra_specs(config, others)
+        about, counter = attached.about if attached else "", components.gate.counter
         own: dict[str, Any] = {
             "part_of": question if question != task else "",
-            "specs": build_specs(
-                list_extra_specs(self._environment.config, others),
-                has_local=LOCAL_SEARCH.name in others,
-                about_local=attached.about if attached else "",
-            ),
+            "specs": build_specs(extra_specs, has_local=LOCAL_SEARCH.name in others, about_local=about),
             "lookup": None,
             "researcher": agent,
             "pool": shared.link_pool,
             "extra_searchers": others,
-            "context": ContextUsage(
-                lambda: components.gate.counter.upper_bound(session.messages) // 3, context.llm.max_context
-            ),
-            "reads_passages": plain.chooses_passages and not self._environment.ports.config.endpoint("answer").is_extractive,
+            "context": ContextUsage(lambda: counter.upper_bound(session.messages) // 3, context.llm.max_context),
+            "reads_passages": plain.chooses_passages and not config.endpoint("answer").is_extractive,
             "replay": components.replay,
         }
         toolbox = ResearchToolbox(**{**asdict(plain), **own})

@@ -1,8 +1,4 @@
-"""Resolve: a request and a config become what a run works with, once and for every door.
-
-Here, and nowhere else, are decided: which model may be asked, its real context window, what the run may spend, how many
-researchers work at the same time, and whether anything may leave this machine.
-"""
+"""Resolve: a request and a config become what a run works with, once and for every door: model, window, budget and scope."""
 
 from __future__ import annotations
 
@@ -28,7 +24,6 @@ from nexi.routing.table import SERVICES
 from nexi.types import Approach
 
 __all__ = ["LocalModelProbe", "ModelProbe", "NoProbe", "ResolvedRun", "resolve", "resolve_config"]
-
 
 MAX_PROBE_S = 3.0  # for a server on this machine to describe itself, also while a model keeps every core busy
 PROBE_AGAIN_S = 60.0
@@ -102,19 +97,11 @@ def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) 
         return ""
     least = estimate_research(config, request.depth or 1, 1)
     if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
-        return Notice(
-            "research.few_tokens",
-            "{n} tokens are few for research, which takes at least about {m}",
-            n=f"{budget.max_tokens:,}",
-            m=f"{least.tokens[0]:,}",
-        )
+        tokens = {"n": f"{budget.max_tokens:,}", "m": f"{least.tokens[0]:,}"}
+        return Notice("research.few_tokens", "{n} tokens are few for research, which takes at least about {m}", **tokens)
     if budget.max_cost is not None and least.cost and budget.max_cost < least.cost[0]:
-        return Notice(
-            "research.little_money",
-            "${n} is little for research, which takes at least about ${m}",
-            n=f"{budget.max_cost:g}",
-            m=f"{least.cost[0]:.2g}",
-        )
+        costs = {"n": f"{budget.max_cost:g}", "m": f"{least.cost[0]:.2g}"}
+        return Notice("research.little_money", "${n} is little for research, which takes at least about ${m}", **costs)
     return ""
 
 

@@ -1,8 +1,7 @@
 """Resume and replay: a run from its log, continued where it stopped, or replayed without a network.
 
-Above, `assembly` offers both; below are the run log and `run`. A run that was cut off goes on in its own log. A run that has
-ended, by a spent budget or a dead provider, is repeated in a new log from everything the old one holds. A replay may ask for
-nothing that is not recorded.
+A run that was cut off goes on in its own log. One that has ended, by a spent budget or a dead provider, is repeated in a new
+log from everything the old one holds. A replay may ask for nothing that is not recorded.
 """
 
 from __future__ import annotations
@@ -16,26 +15,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
+from nexi import events
 from nexi.app.conversation import load_conversation_after, restore_sources
 from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun, read_recorded_run
-from nexi.app.request import RunLimits, RunRequest, request_of_run
+from nexi.app.request import RunRequest, request_of_run
 from nexi.app.resolve import ResolvedRun
 from nexi.app.run import RunResult
 from nexi.budget import Budget
 from nexi.config import Config
 from nexi.errors import LLMError, NexiError, StoreError
-from nexi.events import (
-    TERMINAL,
-    AgendaSet,
-    Fact,
-    LimitApplied,
-    LimitNear,
-    LimitReached,
-    RunFinished,
-    RunStarted,
-    SourceNumbered,
-    Warned,
-)
 from nexi.model import NOT_ASKED
 from nexi.ports import RunStore
 from nexi.runs.log_format import ReadLog
@@ -48,80 +36,58 @@ from nexi.urls import find_urls
 _URL_FIELD = re.compile(r'"url": "([^"]+)"')  # of hits and pages, as tools write them
 
 
-def reopen_run(runs: RunStore, run_id: str, *, pace: Pace | None = None) -> tuple[RunStarted, RecordedRun]:
+def reopen_run(runs: RunStore, run_id: str, *, pace: Pace | None = None) -> tuple[events.RunStarted, RecordedRun]:
     """The past of a run that was cut off, in its own log, or of one that ended, for a new one. Raises StoreError."""
     log = runs.open_log(run_id)
     started = _start_of(run_id, log)
     if log.has_ended:
         end = log.facts[-1][1]
-        if isinstance(end, RunFinished) and end.stop in (StopReason.FINAL_ANSWER, StopReason.PLAIN_ANSWER):
-            raise StoreError(
-                f"Run {run_id} is complete",
-                cause="it ended with its answer",
-                fix=f"nexi --show {run_id} shows it",
-                code="complete",
-            )
+        if isinstance(end, events.RunFinished) and end.stop in (StopReason.FINAL_ANSWER, StopReason.PLAIN_ANSWER):
+            cause, fix = "it ended with its answer", f"nexi --show {run_id} shows it"
+            raise StoreError(f"Run {run_id} is complete", cause=cause, fix=fix, code="complete")
         # what it learned: not how it ended, and not the limit that ended it
-        ending = (*TERMINAL, LimitNear, LimitApplied, LimitReached)
-        kept_facts = [fact for fact in log.bare_facts if not isinstance(fact, ending)]
-        return started, read_recorded_run(run_id, kept_facts, log.header.created, pace=pace)
+        ending = (*events.TERMINAL, events.LimitNear, events.LimitApplied, events.LimitReached)
+        facts = tuple(fact for fact in log.bare_facts if not isinstance(fact, ending))
+        return started, read_recorded_run(log, facts, pace=pace)
     log, writer = runs.reopen(run_id)
-    facts = log.bare_facts
-    created, beginnings = log.header.created, log.beginnings
-    worked = max(0.0, log.seconds - sum(fact.seconds for fact in facts if isinstance(fact, AgendaSet)))
-    return started, read_recorded_run(run_id, facts, created, log=writer, seconds=worked, pace=pace, beginnings=beginnings)
+    worked = max(0.0, log.seconds - sum(fact.seconds for fact in log.bare_facts if isinstance(fact, events.AgendaSet)))
+    return started, read_recorded_run(log, log.bare_facts, writer=writer, seconds=worked, pace=pace)
 
 
-def read_finished_run(runs: RunStore, run_id: str) -> tuple[RunStarted, RecordedRun, str]:
+def read_finished_run(runs: RunStore, run_id: str) -> tuple[events.RunStarted, RecordedRun, str]:
     """The past of a finished run for a replay, and the answer it ended with. Raises StoreError."""
     log = runs.open_log(run_id)
     started = _start_of(run_id, log)
     end = log.facts[-1][1]
-    if not isinstance(end, RunFinished):
-        raise StoreError(
-            f"Run {run_id} cannot be replayed",
-            cause="it did not end with an answer",
-            fix=f"resume it: nexi resume {run_id}",
-        )
-    facts = log.bare_facts
-    return started, read_recorded_run(run_id, facts, log.header.created, only=True), end.answer
+    if not isinstance(end, events.RunFinished):
+        cause, fix = "it did not end with an answer", f"resume it: nexi resume {run_id}"
+        raise StoreError(f"Run {run_id} cannot be replayed", cause=cause, fix=fix)
+    return started, read_recorded_run(log, log.bare_facts, only=True), end.answer
 
 
-def refuse_damaged_replay(runs: RunStore, run_id: str, facts: Sequence[Fact], error: NexiError | None = None) -> None:
+def refuse_damaged_replay(runs: RunStore, run_id: str, facts: Sequence[events.Fact], error: NexiError | None = None) -> None:
     """Raise StoreError where a replay failed or differs because the log or the page texts of the run are damaged."""
-    damage = describe_damage(runs.pages, facts)
-    if not damage:
-        return
-    raise StoreError(
-        f"Run {run_id} cannot be replayed",
-        cause=damage,
-        fix=f"`nexi --show {run_id}` still shows its answer; restore the files from a backup, or ask the question again.",
-        code="damaged_evidence",
-    ) from error
+    if damage := describe_damage(runs.pages, facts):
+        fix = f"`nexi --show {run_id}` still shows its answer; restore the files from a backup, or ask the question again."
+        raise StoreError(f"Run {run_id} cannot be replayed", cause=damage, fix=fix, code="damaged_evidence") from error
 
 
-def _start_of(run_id: str, log: ReadLog) -> RunStarted:
+def _start_of(run_id: str, log: ReadLog) -> events.RunStarted:
     first = log.facts[0][1] if log.facts else None
-    if not isinstance(first, RunStarted):
+    if not isinstance(first, events.RunStarted):
         lost = count_lost_facts(fact for _, fact in log.facts[:1])
-        raise StoreError(
-            f"Run {run_id} cannot be resumed",
-            cause="its first fact, the question, was damaged and is lost" if lost else "it was cut off before its first fact",
-            fix="ask the question again",
-        )
+        cause = "its first fact, the question, was damaged and is lost" if lost else "it was cut off before its first fact"
+        raise StoreError(f"Run {run_id} cannot be resumed", cause=cause, fix="ask the question again")
     return first
 
 
-async def session_of(started: RunStarted, runs: RunStore, facts: Sequence[Fact] = ()) -> Session:
-    """The conversation a run belonged to, word for word where that is kept, else as questions and answers.
-
-    `facts` are those of the run, which names the sources it began with; the runs before it may be gone.
-    """
+async def session_of(started: events.RunStarted, runs: RunStore, facts: Sequence[events.Fact] = ()) -> Session:
+    """The conversation a run belonged to, word for word where that is kept, else as questions and answers."""
     before = str(started.settings.get("continues") or "")
     session = await load_conversation_after(runs, before) if before else Session()
-    # the sources that were numbered before the run did anything
-    first = takewhile(lambda fact: isinstance(fact, RunStarted | SourceNumbered | Warned), facts)
-    sources = tuple(fact.source for fact in first if isinstance(fact, SourceNumbered))
+    # the sources that were numbered before the run did anything: the runs before it may be gone
+    first = takewhile(lambda fact: isinstance(fact, events.RunStarted | events.SourceNumbered | events.Warned), facts)
+    sources = tuple(fact.source for fact in first if isinstance(fact, events.SourceNumbered))
     if sources and not session.has_evidence:
         await restore_sources(session, runs, sources)
     reference = started.settings.get("conversation")
@@ -137,14 +103,14 @@ async def session_of(started: RunStarted, runs: RunStore, facts: Sequence[Fact] 
     return session
 
 
-def config_of_run(started: RunStarted, config: Config) -> Config:
+def config_of_run(started: events.RunStarted, config: Config) -> Config:
     """The config with the settings that shaped the requests of a run."""
     settings = started.settings.get("config")
     changes = {n: v for n, v in settings.items() if n in RECORDED_SETTINGS} if isinstance(settings, Mapping) else {}
     return config.override(**changes)
 
 
-def request_to_resume(started: RunStarted, changes: RunRequest | None) -> RunRequest:
+def request_to_resume(started: events.RunStarted, changes: RunRequest | None) -> RunRequest:
     """The request of a run with what the user changes now: another model, other limits, the door it is resumed at."""
     request = request_of_run(started)
     iterations = request.limits.max_iterations or started.max_iterations or None
@@ -162,13 +128,10 @@ def request_to_resume(started: RunStarted, changes: RunRequest | None) -> RunReq
     )
 
 
-def resolve_replay(started: RunStarted, config: Config) -> ResolvedRun:
+def resolve_replay(started: events.RunStarted, config: Config) -> ResolvedRun:
     """What a replay works with: nothing costs and no time passes, and the log says what limits decided."""
     request = request_to_resume(started, None)
-    recorded_limits = request.limits
-    limits = RunLimits(
-        recorded_limits.max_iterations, max_output_tokens=recorded_limits.max_output_tokens, is_quota=recorded_limits.is_quota
-    )
+    limits = replace(request.limits, time_target=None, max_cost=None, max_tokens=None)
     request = replace(request, limits=limits, model="", attachments=(), keeps_history=False, keeps_log=False)
     budget = Budget(max_iterations=None if request.mode == "research" else limits.max_iterations, is_quota=limits.is_quota)
     return ResolvedRun(request, config, budget)
@@ -190,11 +153,7 @@ class RecordedLLM:
     """A model that is only a name: whatever it once said comes from the record."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        return self._name
+        self.name = name
 
     async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **_: Any) -> Reply:
         raise LLMError(NOT_ASKED, cause="this is a replay", code="not_recorded")

@@ -1,8 +1,4 @@
-"""Retention: old runs are deleted, but only after a notice that a person has seen, and never because a clock jumped.
-
-`factory` tidies with it once a day, a run shows its notice, and `nexi runs tidy` calls the run directory itself. Below is the
-run directory; the notice lies in a small file of state.
-"""
+"""Retention: old runs are deleted, but only after a notice that a person has seen, and never because a clock jumped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Run: one search, piece of research or agentic search under way, from its first fact to its last.
 
-A run is made whole from its resolved request; an `Engine` answers, and the run owns its task, its log and its events. What a
-door shows is not known here.
+A `RunEngine` answers, and the run owns its task, its log and its events. What a door shows is not known here.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from inspect import isawaitable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
+from nexi import errors, events
 from nexi.answers.citations import CitationBook
 from nexi.app.emit import RunEmit, warn_of_lost_log
 from nexi.app.environment import RunEnvironment, has_store
@@ -27,35 +26,6 @@ from nexi.app.resolve import ResolvedRun
 from nexi.app.tracing import open_trace
 from nexi.app.webhook import send_notice
 from nexi.budget import Meter
-from nexi.errors import (
-    ConfigError,
-    InternalError,
-    LLMError,
-    NexiError,
-    NoEvidenceError,
-    QuestionError,
-    RunTakenError,
-    StoppedError,
-    StoreError,
-    VerificationError,
-)
-from nexi.events import (
-    TERMINAL,
-    AnswerChecked,
-    Event,
-    Fact,
-    PageFetched,
-    RunFailed,
-    RunFinished,
-    RunResumed,
-    RunStarted,
-    SourceNumbered,
-    Warned,
-    find_end,
-    find_review,
-    is_fact,
-    map_sources,
-)
 from nexi.history import create_entry
 from nexi.model import CallCounter
 from nexi.notices import Notice, join_sentences
@@ -71,7 +41,7 @@ if TYPE_CHECKING:
     from nexi.research.gate import PlanGate
 
 STOP_POLL_S = 0.5
-OnEvent: TypeAlias = Callable[[Event], object]
+OnEvent: TypeAlias = Callable[[events.Event], object]
 
 
 class RunEngine:
@@ -86,11 +56,11 @@ class RunEngine:
     def open_conversation(self) -> None:
         """Put the question into the session, where the engine talks in it."""
 
-    def observe(self, fact: Fact) -> None:
+    def observe(self, fact: events.Fact) -> None:
         """Take note of a fact that was committed."""
 
-    async def answer(self) -> Answer:
-        """Raises NexiError when there is no answer."""
+    async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
+        """Raises NexiError when there is no answer. What works in `tasks` must end with it."""
         raise NotImplementedError
 
     def close_conversation(self, answer: Answer) -> None:
@@ -102,14 +72,14 @@ class RunResult(Struct, frozen=True):
 
     id: str
     answer: Answer
-    finished: RunFinished
-    facts: tuple[Fact, ...]
+    finished: events.RunFinished
+    facts: tuple[events.Fact, ...]
     session: Session
 
     @property
-    def started(self) -> RunStarted:
+    def started(self) -> events.RunStarted:
         """The fact that names its question, mode and model."""
-        return next(fact for fact in self.facts if isinstance(fact, RunStarted))
+        return next(fact for fact in self.facts if isinstance(fact, events.RunStarted))
 
     @property
     def read_urls(self) -> list[str]:
@@ -136,7 +106,7 @@ class Run:
     ) -> None:
         self._ports, self.resolved, self.session, self.recorded = ports, resolved, session, recorded
         self.request, self.question, self.mode = resolved.request, resolved.request.question, resolved.request.mode
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._events: asyncio.Queue[events.Event | None] = asyncio.Queue()
         self._started = ports.clock.monotonic()
         self.stopping = asyncio.Event()
         log, self._log_warning = (log, None) if log else _open_log(ports, resolved.request, recorded)
@@ -151,18 +121,9 @@ class Run:
         book.reserve(recorded.sources)
         book.orders_by_use = not recorded.facts or bool(recorded.settings.get("orders_by_use"))
         book.keep_numbers()  # the conversation before this run has them
-        knows = has_store(ports, resolved.request, recorded, attached)
+        knows, calls = has_store(ports, resolved.request, recorded, attached), CallCounter(recorded.calls)
         self.environment = RunEnvironment(
-            ports,
-            resolved,
-            session,
-            self.meter,
-            self.emit,
-            self.stopping,
-            recorded,
-            attached,
-            knows,
-            CallCounter(recorded.calls),
+            ports, resolved, session, self.meter, self.emit, self.stopping, recorded, attached, knows, calls
         )
         self.engine = build_engine(self.environment)
         self._task: asyncio.Task[None] | None = None
@@ -170,7 +131,6 @@ class Run:
 
     @property
     def gate(self) -> PlanGate | None:
-        """Where research waits with its plan until somebody settles or refuses it."""
         return self.engine.gate
 
     def start(self) -> None:
@@ -192,7 +152,7 @@ class Run:
         if self._trace:
             self._trace.close()
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    async def __aiter__(self) -> AsyncIterator[events.Event]:
         while (event := await self._events.get()) is not None:
             yield event
 
@@ -202,8 +162,8 @@ class Run:
             if on_event and isawaitable(reaction := on_event(event)):
                 await reaction
 
-    def _publish(self, event: Event) -> None:
-        if is_fact(event):
+    def _publish(self, event: events.Event) -> None:
+        if events.is_fact(event):
             self.engine.observe(event)
         if self._trace:
             self._trace.observe(event)
@@ -218,7 +178,7 @@ class Run:
         self.emit.seal()
 
     @property
-    def facts(self) -> tuple[Fact, ...]:
+    def facts(self) -> tuple[events.Fact, ...]:
         return tuple(self.emit.facts)
 
     def result(self) -> RunResult:
@@ -230,24 +190,21 @@ class Run:
     async def _work(self) -> None:
         try:
             await self._begin()
-            await self._finish(await self._answer())
+            await self._finish(await run_in_group(self._answer))
         except asyncio.CancelledError:
             await self._end_as_cancelled()
             raise
-        except NexiError as error:
+        except errors.NexiError as error:
             # a person may have ended the run before anything was read
-            is_stop = error.code in ("cancelled", "not_approved") or (
-                isinstance(error, NoEvidenceError) and self.stopping.is_set()
-            )
+            is_unread_stop = isinstance(error, errors.NoEvidenceError) and self.stopping.is_set()
+            is_stop = is_unread_stop or error.code in ("cancelled", "not_approved")
             await self._fail(error, StopReason.CANCELLED if is_stop else StopReason.API_ERROR)
         except Exception as error:  # noqa: BLE001 - the edge of the engine: a fault of ours must still end the run
-            file = self._ports.config.runs_dir / self.id / "traceback.txt"
-            fault = InternalError("an internal error ended the search", cause=repr(error)[:500])
+            file, fix = self._ports.config.runs_dir / self.id / "traceback.txt", ""
             with suppress(OSError):
                 await asyncio.to_thread(file.write_text, "".join(traceback.format_exception(error)), "utf-8")
-                fault = InternalError(
-                    "an internal error ended the search", cause=repr(error)[:500], fix=f"please report it with {file.parent}"
-                )
+                fix = f"please report it with {file.parent}"
+            fault = errors.InternalError("an internal error ended the search", cause=repr(error)[:500], fix=fix)
             await self._fail(fault, StopReason.API_ERROR)
         finally:
             await self.emit.log.close()
@@ -258,26 +215,26 @@ class Run:
 
     async def _begin(self) -> None:
         if self.recorded.log:
-            await self.emit(RunResumed(len(self.recorded.facts), self.recorded.seconds))
+            await self.emit(events.RunResumed(len(self.recorded.facts), self.recorded.seconds))
         else:
             request, settings = self.request, await self._settings()
             model, most = self._ports.config.endpoint("answer").model, request.limits.max_iterations or 0
             form = request_to_dict(request)
-            await self.emit(RunStarted(request.question, request.effort, model, request.mode, most, settings, form))
+            await self.emit(events.RunStarted(request.question, request.effort, model, request.mode, most, settings, form))
         if not self.environment.is_replay and not self.environment.is_local:
             self._ports.check()
         for notice in self.resolved.notices:
-            await self.emit(Warned("model_not_asked", notice))
+            await self.emit(events.Warned("model_not_asked", notice))
         if self.request.keeps_log and not self.environment.is_replay:
             keep_days, message = self._ports.config.runs_keep_days, ""
             with suppress(OSError):  # it is shown by a run that can note that it was
                 message = await asyncio.to_thread(self._ports.retention().take_message, keep_days)
             if message:
-                await self.emit(Warned("runs_expire", message))
+                await self.emit(events.Warned("runs_expire", message))
         if self._log_warning:
             await self.emit(self._log_warning)
         for source in self.session.book.sources:
-            await self.emit(SourceNumbered(source))  # a follow-up may cite them, so its log names them too
+            await self.emit(events.SourceNumbered(source))  # a follow-up may cite them, so its log names them too
         self.engine.open_conversation()
 
     async def _settings(self) -> dict[str, Any]:
@@ -296,22 +253,18 @@ class Run:
         settings |= self.engine.settings()
         if session.conversation and self.request.keeps_log:
             # word for word, as every request of a follow-up rests on it; without it, a resumed run has questions and answers
-            with suppress(StoreError):
+            with suppress(errors.StoreError):
                 digest = await self._ports.pages().put(json.dumps([m.to_dict() for m in session.conversation]))
                 settings["conversation"] = {"digest": digest}
         return settings
 
-    async def _answer(self) -> Answer:
+    async def _answer(self, tasks: asyncio.TaskGroup) -> Answer:
         """The engine's answer, while another process may ask for a stop with a file."""
-
-        async def answer_and_watch(tasks: asyncio.TaskGroup) -> Answer:
-            watcher = tasks.create_task(self._watch_for_stop())
-            try:
-                return await self.engine.answer()
-            finally:
-                watcher.cancel()
-
-        return await run_in_group(answer_and_watch)
+        watcher = tasks.create_task(self._watch_for_stop())
+        try:
+            return await run_in_group(self.engine.answer)
+        finally:
+            watcher.cancel()
 
     async def _watch_for_stop(self) -> None:
         """Polling a file is I/O, not time, so it does not go through the clock."""
@@ -319,7 +272,7 @@ class Run:
             await asyncio.sleep(STOP_POLL_S)
             if self.emit.log.stop_requested():
                 if why := self.emit.log.explain_stop():
-                    await self.emit(Warned("quota_reached", why))
+                    await self.emit(events.Warned("quota_reached", why))
                 self.stopping.set()
 
     async def _finish(self, answer: Answer) -> None:
@@ -329,11 +282,11 @@ class Run:
         if keeps_history and (failure := await asyncio.to_thread(self._add_to_history, answer)):
             await self.emit(failure)
         if answer.review:
-            await self.emit(AnswerChecked(answer.review))
+            await self.emit(events.AnswerChecked(answer.review))
         # faults beside the answer, such as a full disk: a door that shows only the end of a run shows them, too
-        faults = [fact.message for fact in self.emit.facts if isinstance(fact, Warned) and fact.cause]
+        faults = [fact.message for fact in self.emit.facts if isinstance(fact, events.Warned) and fact.cause]
         await self.emit(
-            RunFinished(
+            events.RunFinished(
                 answer.text,
                 answer.sources,
                 answer.stop,
@@ -348,19 +301,19 @@ class Run:
             )
         )
 
-    async def _fail(self, error: NexiError, stop: StopReason) -> None:
-        if any(isinstance(f, TERMINAL) for f in self.emit.facts):
+    async def _fail(self, error: errors.NexiError, stop: StopReason) -> None:
+        if any(isinstance(f, events.TERMINAL) for f in self.emit.facts):
             return
         usage, iterations = self.meter.usage + self._lost_usage, self.meter.iterations
-        end = RunFailed(error.code, error.message, error.cause, error.fix, stop, iterations, usage, self._seconds())
-        with suppress(RunTakenError):  # whoever has the run now ends it
+        end = events.RunFailed(error.code, error.message, error.cause, error.fix, stop, iterations, usage, self._seconds())
+        with suppress(errors.RunTakenError):  # whoever has the run now ends it
             await self.emit(end)
 
     async def _end_as_cancelled(self) -> None:
-        await self._fail(StoppedError(Notice("run.cancelled", "the search was cancelled")), StopReason.CANCELLED)
+        await self._fail(errors.StoppedError(Notice("run.cancelled", "the search was cancelled")), StopReason.CANCELLED)
         await self.emit.log.close()
 
-    def _add_to_history(self, answer: Answer) -> Warned | None:
+    def _add_to_history(self, answer: Answer) -> events.Warned | None:
         entry = create_entry(
             query=self.question,
             answer=answer.text,
@@ -374,11 +327,9 @@ class Run:
         )
         try:
             self._ports.history().add(entry)
-        except StoreError as error:
-            message = join_sentences(
-                Notice("answer.not_in_history", "the answer is not in the history: {error}", error=str(error)), error.fix
-            )
-            return Warned("history_not_kept", message, cause=error.fix)
+        except errors.StoreError as error:
+            refusal = Notice("answer.not_in_history", "the answer is not in the history: {error}", error=str(error))
+            return events.Warned("history_not_kept", join_sentences(refusal, error.fix), cause=error.fix)
         return None
 
     def _seconds(self) -> float:
@@ -391,25 +342,19 @@ class RunOpening:
     def __init__(self, prepare: Callable[[], Awaitable[Run]], closing: AsyncExitStack | None = None) -> None:
         """`closing` is what `prepare` opens for the life of the run."""
         self._prepare, self._closing = prepare, closing or AsyncExitStack()
-        self._run: Run | None = None
 
     async def __aenter__(self) -> Run:
         try:
-            self._run = run = await self._prepare()
+            run = await self._prepare()
         except BaseException:
             await self._closing.aclose()
             raise
+        self._closing.push_async_callback(run.close)
         run.start()  # in one step with its log, so that nothing can come between
         return run
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if self._run:
-                await self._run.close()
-        finally:
-            await self._closing.aclose()
+    async def __aexit__(self, *_: object) -> None:
+        await self._closing.aclose()
 
     async def drive(self, on_event: OnEvent | None = None) -> RunResult:
         """The run from its first event to its last. Raises the run's error when it has no answer."""
@@ -418,7 +363,7 @@ class RunOpening:
             return run.result()
 
 
-def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) -> tuple[RunLog, Warned | None]:
+def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) -> tuple[RunLog, events.Warned | None]:
     """The log of a run, and why it is kept in memory alone if the disk refuses it."""
     if recorded.log:
         return recorded.log, None
@@ -426,34 +371,35 @@ def _open_log(ports: PortFactory, request: RunRequest, recorded: RecordedRun) ->
         return MemoryRunLog(), None
     try:
         return ports.runs().create(), None
-    except StoreError as error:
+    except errors.StoreError as error:
         return MemoryRunLog(), warn_of_lost_log(error)
 
 
-def result_of(run_id: str, facts: Sequence[Fact], session: Session | None = None) -> RunResult:
+def result_of(run_id: str, facts: Sequence[events.Fact], session: Session | None = None) -> RunResult:
     """The answer of a run that has ended, by its facts. Raises the run's error if it has none."""
-    end = find_end(facts)
-    if isinstance(end, RunFailed):
+    end = events.find_end(facts)
+    if isinstance(end, events.RunFailed):
         raise error_of(end)
     if end is None:
-        raise InternalError("the run has not ended")
+        raise errors.InternalError("the run has not ended")
     if session is None:
         session = Session()
-        session.book = CitationBook(hit_key, map_sources(facts).values())
-    return RunResult(run_id, end.build_answer(find_review(facts)), end, tuple(facts), session)
+        session.book = CitationBook(hit_key, events.map_sources(facts).values())
+    return RunResult(run_id, end.build_answer(events.find_review(facts)), end, tuple(facts), session)
 
 
-def error_of(end: RunFailed) -> NexiError:
+def error_of(end: events.RunFailed) -> errors.NexiError:
     """The error a terminal fact stands for."""
-    classes = (NoEvidenceError, VerificationError, ConfigError, QuestionError, StoppedError, InternalError)
-    kinds: dict[str, type[NexiError]] = {cls.code: cls for cls in classes}
-    kind = kinds.get(end.code, LLMError if end.stop is StopReason.API_ERROR else NexiError)
+    outcomes = (errors.NoEvidenceError, errors.VerificationError, errors.StoppedError)
+    faults = (errors.ConfigError, errors.QuestionError, errors.InternalError)
+    kinds: dict[str, type[errors.NexiError]] = {cls.code: cls for cls in (*outcomes, *faults)}
+    kind = kinds.get(end.code, errors.LLMError if end.stop is StopReason.API_ERROR else errors.NexiError)
     return kind(end.message, cause=end.cause, fix=end.fix, code=end.code)
 
 
-def _list_read_pages(facts: Sequence[Fact]) -> list[str]:
+def _list_read_pages(facts: Sequence[events.Fact]) -> list[str]:
     """List the pages that were asked for: one that was only fetched ahead counts once it is handed to the model."""
-    sources = {hit_key(fact.source.url): fact.source.url for fact in facts if isinstance(fact, SourceNumbered)}
-    pages = {hit_key(fact.final_url or fact.url): fact for fact in facts if isinstance(fact, PageFetched)}
+    sources = {hit_key(fact.source.url): fact.source.url for fact in facts if isinstance(fact, events.SourceNumbered)}
+    pages = {hit_key(fact.final_url or fact.url): fact for fact in facts if isinstance(fact, events.PageFetched)}
     in_their_order = [url for key, url in sources.items() if key in pages]
     return in_their_order + [f.final_url or f.url for key, f in pages.items() if key not in sources and not f.ahead]

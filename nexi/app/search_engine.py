@@ -10,7 +10,7 @@ from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import wanted_tools
 from nexi.app.run import RunEngine
 from nexi.config import get_system_prompt
-from nexi.tasks import catch_error, raise_error, run_in_group
+from nexi.tasks import catch_error, raise_error
 from nexi.types import Answer
 
 
@@ -33,10 +33,7 @@ class SearchEngine(RunEngine):
         environment.session.set_instructions(prompt + environment.instructions)
         environment.session.add_question(environment.question)
 
-    async def answer(self) -> Answer:
-        return await run_in_group(self._answer)
-
-    async def _answer(self, tasks: asyncio.TaskGroup) -> Answer:
+    async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
         environment = self._environment
         indexer = environment.page_indexer(tasks)
         components = RunComponents(

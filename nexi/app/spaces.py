@@ -1,8 +1,4 @@
-"""Spaces: what a question asked in one is given, and the files and pages in it.
-
-Above, `assembly` and the doors; below, the store of spaces and the knowledge base, where a source belongs to a space by its
-tag. A space that is removed leaves its sources and threads where they are, unless their removal is asked for too.
-"""
+"""Spaces: what a question asked in one is given, and the files and pages in it, which belong to it by its tag."""
 
 from __future__ import annotations
 
@@ -23,8 +19,7 @@ __all__ = ["enter_space", "find_own_space", "list_space_sources", "open_space_kn
 
 
 async def enter_space(ports: PortFactory, request: RunRequest) -> RunRequest:
-    """The request with what its space says; what the request says itself wins, but for a scope that keeps it on this machine.
-    Raises NexiError."""
+    """The request with what its space says; the request itself wins, but for a local scope. Raises NexiError."""
     if ports.config.is_for_guests:
         raise NexiError("a guest has no spaces", fix="ask without a space", code="no_such_space")
     space = await asyncio.to_thread(ports.spaces().get, request.space)
@@ -69,8 +64,7 @@ async def list_space_sources(ports: PortFactory, space: Space) -> list[StoredSou
 
 
 async def remove_from_space(ports: PortFactory, space: Space, urls: Sequence[str], *, deletes: bool = False) -> int:
-    """Take sources out of one's own space, and say how many; they stay in the knowledge base unless it `deletes` those that
-    are in no other space. Raises StoreError."""
+    """Take sources out of one's own space, and say how many; it `deletes` those in no other space. Raises StoreError."""
     store = await ports.knowledge().open_store()
     sources = [source for url in urls if (source := await store.source(url)) and space.tag in source.tags]
     for source in sources:

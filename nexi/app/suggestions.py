@@ -1,7 +1,6 @@
 """Suggestions: what one might ask next. A model makes them from a question and its answer, in one cheap call, made once.
 
-Above, the page; below, a model, the folder of the run, where its questions are kept, and the pages that were read, from which
-they are made without a model, or where it has nothing usable to say. A local question with a remote model has none.
+Without a model, or where it has nothing usable to say, they are made from the pages that were read.
 """
 
 from __future__ import annotations
@@ -34,11 +33,9 @@ QUOTA_REACHED = "quota_reached"
 
 
 async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> tuple[str, ...]:
-    """At most three questions after a run that has ended with an answer; none where they are switched off.
+    """At most three questions after a run that has ended with an answer, within its scope and what is left of its budget.
 
-    A question that may mean several things is asked back: there is one for each of its readings.
-
-    They belong to their run: its scope and what is left of its budget hold for them. Raises NexiError where a quota is reached.
+    A question that may mean several things has one for each of its readings. Raises NexiError where a quota is reached.
     """
     started, finished = facts[0], facts[-1]
     if not isinstance(started, RunStarted) or not isinstance(finished, RunFinished):
@@ -48,13 +45,8 @@ async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> t
     if readings := list_readings(finished.answer, finished.answered):
         return tuple(narrow_question(started.query, reading) for reading in readings)
     request = request_to_resume(started, None)
-    gate = open_gate(
-        nexi.ports,
-        budget=replace(budget_for(nexi.config, request.limits), max_seconds=None),
-        is_local=request.is_local,
-        spent=finished.usage,
-        calls=finished.model_calls,
-    )
+    budget, calls = replace(budget_for(nexi.config, request.limits), max_seconds=None), finished.model_calls
+    gate = open_gate(nexi.ports, budget=budget, is_local=request.is_local, spent=finished.usage, calls=calls)
     llm = gate.open_judge("suggest")
     if llm is None and not nexi.config.endpoint("judge").is_extractive:
         return ()  # the scope keeps the model out

@@ -1,8 +1,7 @@
 """TextCheck: one text checked outside a run. It says where the pages come from and who judges, within one budget.
 
-Above are `Nexi.verify` and the doors; below are the archive of stored pages, the knowledge base, the search and fetch chains
-and `checking`. A text with citations is checked against the pages it cites; one without against pages that are given, found on
-the web or in the knowledge base. The text itself is never changed.
+A text with citations is checked against the pages it cites; one without against pages that are given, found on the web or in
+the knowledge base. The text itself is never changed.
 """
 
 from __future__ import annotations
@@ -96,13 +95,10 @@ class TextCheck:
         return await asyncio.to_thread(read_text, page.text)
 
     async def _add_records(self, document: Document) -> Document:
-        """The document with the records of the papers whose DOI stands in an address: one may be retracted since it was cited.
-
-        A check that reads only what is stored asks nobody.
-        """
+        """The document with the records of the papers whose DOI is in an address: one may be retracted since it was cited."""
         request = self._request
         if request.is_local or not (request.refetch or request.audit or request.web or request.target.url):
-            return document
+            return document  # a check that reads only what is stored asks nobody
         limit = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
 
         async def describe(source: Source) -> Source:
@@ -122,7 +118,6 @@ class TextCheck:
         return replace(document, sources=(*(task.result() for task in tasks), *rest))
 
     async def _read_stored(self, document: Document) -> dict[int, str | None]:
-        """The stored texts of the pages that a document cites."""
         chain = self._ports.config.fetch_chain()
         archive = PageArchive(self._nexi.runs(), self._ports.page_cache(), chain, run=document.run)
         return {source.number: await archive.text(source) for source in document.sources}
@@ -250,12 +245,12 @@ class TextCheck:
         """The first pages of a search for each group of sentences, read."""
         if self._request.is_local:
             raise ConfigError("--web cannot search within the local scope", fix="leave --local or --web out")
-        groups = _group_sentences(sentences, MAX_SEARCHES)
+        groups = _group_sentences(sentences, MAX_SEARCHES)[:MAX_SEARCHES]
         topic = next(iter(headings_of(document.text)), "")
         searcher = self._ports.searcher(QuietEmit())
         urls: dict[str, str] = {}
         failures: list[str] = []
-        for group in groups[:MAX_SEARCHES]:
+        for group in groups:
             if self._is_late():
                 failures.append(TOO_LATE)
                 break
@@ -267,7 +262,7 @@ class TextCheck:
         outcomes = await fetch_pages(sources, self._fetch)
         pages = tuple(page for page in outcomes.values() if isinstance(page, Page))
         unread = tuple((s.url, error) for s in sources if isinstance(error := outcomes[s.number], FetchError))
-        looked_for = sum(len(group) for group in groups[:MAX_SEARCHES])
+        looked_for = sum(map(len, groups))
         most = f"only the first {looked_for} sentences were searched for" if looked_for < len(sentences) else ""
         why = f"searches failed: {'; '.join(dict.fromkeys(failures))}" if failures else ""
         return _Evidence(pages, unread, say_all(most, why))

@@ -1,7 +1,6 @@
 """Traces of runs for OpenTelemetry: a span for each run, with spans for its model calls, searches and pages.
 
-`run` shows it the events that every door sees; below is the OpenTelemetry SDK, which is loaded here alone and only where
-`otel_endpoint` is set. A span says how long something took and how much of it there was, never what was asked or read.
+A span says how long something took and how much of it there was, never what was asked or read.
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ def _open_tracer(endpoint: str) -> Any:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
     except ImportError as error:
-        raise ConfigError(
-            "traces need a library that is not installed", cause=str(error), fix=f"install it: {install_command('otel')}"
-        ) from error
+        fix = f"install it: {install_command('otel')}"
+        raise ConfigError("traces need a library that is not installed", cause=str(error), fix=fix) from error
     provider = TracerProvider(resource=Resource.create({"service.name": "nexi", "service.version": __version__}))
     provider.add_span_processor(_make_processor(endpoint))
     return provider.get_tracer("nexi", __version__)
@@ -87,7 +85,5 @@ class RunTrace:
     def _add(self, name: str, seconds: float, **attributes: Any) -> None:
         """A span that ends now."""
         end = time.time_ns()
-        span = self._tracer.start_span(
-            name, context=self._context, start_time=end - int(seconds * NANOSECONDS), attributes=attributes
-        )
-        span.end(end)
+        start = end - int(seconds * NANOSECONDS)
+        self._tracer.start_span(name, context=self._context, start_time=start, attributes=attributes).end(end)

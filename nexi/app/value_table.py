@@ -1,7 +1,6 @@
 """Tables of values: which documents are read, who fills in a row, and what is kept so that the same input gives the same table.
 
-Above are `Nexi.table` and the doors; below are files and pages, a model where one is set up, and `tables`, which finds values
-without one. A row that a model filled in is kept under what it was asked, so that asking again costs nothing and says the same.
+A row that a model filled in is kept under what it was asked, so that asking again costs nothing and says the same.
 """
 
 from __future__ import annotations
@@ -89,23 +88,20 @@ class TableWork:
         for target in self._request.documents:
             if is_web_url(target):
                 if self._request.is_local:
-                    raise QuestionError(
-                        "a page cannot be fetched within the local scope", fix="leave it out, or name files only"
-                    )
+                    fix = "leave it out, or name files only"
+                    raise QuestionError("a page cannot be fetched within the local scope", fix=fix)
                 documents.setdefault(target, (target, target))
-                continue
-            if is_stored_address(target):
+            elif is_stored_address(target):
                 documents.setdefault(target, (target.rpartition("/")[2], target))
-                continue
-            if not self._request.reads_files:
-                raise QuestionError(
-                    f"{target[:200]!r} is not an address", fix="name pages with http:// or https://, or stored files"
-                )
-            path, is_folder = place_of(target)
-            for file in files_in(path) if is_folder else [path]:
-                if isinstance(file, Path):
-                    name = str(file.relative_to(path)) if is_folder else file.name
-                    documents.setdefault(str(file), (name, file))
+            elif not self._request.reads_files:
+                fix = "name pages with http:// or https://, or stored files"
+                raise QuestionError(f"{target[:200]!r} is not an address", fix=fix)
+            else:
+                path, is_folder = place_of(target)
+                for file in files_in(path) if is_folder else [path]:
+                    if isinstance(file, Path):
+                        name = str(file.relative_to(path)) if is_folder else file.name
+                        documents.setdefault(str(file), (name, file))
         if not documents:
             raise QuestionError("there is no document to read", fix=NOTHING_TO_READ)
         if len(documents) > MAX_DOCUMENTS:

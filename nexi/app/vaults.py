@@ -1,11 +1,8 @@
-"""Vaults: the folders of notes that Obsidian and Logseq keep, and the addresses under which these programs open a note.
-
-Above, `intake` and `folders`; below, `nexi.formats.vaults`, which reads one note. A vault is known by the folder of settings
-that its program leaves in it.
-"""
+"""Vaults: the folders of notes that Obsidian and Logseq keep, known by the settings that these programs leave in them."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -38,11 +35,8 @@ class Vault:
         blocks: dict[str, str] = {}
         for file in files_in(self.folder):
             if isinstance(file, Path) and is_note(file):
-                try:
-                    source = file.read_text("utf-8", "replace")
-                except OSError:
-                    continue
-                blocks.update(find_blocks(source, file.name))
+                with suppress(OSError):
+                    blocks.update(find_blocks(file.read_text("utf-8", "replace"), file.name))
         return blocks
 
 

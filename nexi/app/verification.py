@@ -1,7 +1,4 @@
-"""Documents to verify, and the stored texts they rest on: run logs, pages by digest, history and the page cache, joined.
-
-`Nexi.verify` is the face. What a verdict is, `nexi.checking` knows; how it is shown, the doors.
-"""
+"""Documents to verify, and the stored texts they rest on: run logs, pages by digest, history and the page cache, joined."""
 
 from __future__ import annotations
 
@@ -32,15 +29,12 @@ class Target(Struct, frozen=True):
 
 
 class VerifyRequest(Struct, frozen=True):
-    """A text to check, and against what: the pages it cites, those given, what a search brings, else the knowledge base.
-
-    An audit follows the links of a text and counts how well it is cited.
-    """
+    """A text to check, and against what: the pages it cites, those given, what a search brings, else the knowledge base."""
 
     target: Target
     against: tuple[str, ...] = ()  # files, folders and web addresses
     web: bool = False
-    audit: bool = False
+    audit: bool = False  # follows the links of a text and counts how well it is cited
     refetch: bool = False
     is_local: bool = False  # nothing leaves this machine
     limits: RunLimits = RunLimits()
@@ -68,12 +62,11 @@ class PageArchive:
         """The digest under which a run fetched this page last; logs are read only as far as that takes."""
         while key not in self._known and (run := next(self._rest, "")):
             for fact in facts_of(self._runs, run):
+                addresses, digest = [], ""
                 if isinstance(fact, PageFetched):
                     addresses, digest = [fact.url, fact.final_url], fact.digest
                 elif isinstance(fact, SourceNumbered) and fact.source.digest:
                     addresses, digest = [fact.source.url], fact.source.digest
-                else:
-                    continue
                 for url in filter(is_web_url, addresses):
                     self._known.setdefault(dedup_key(url), digest)
         return self._known.get(key, "")
@@ -138,15 +131,12 @@ def _by_id(prefix: str, runs: RunStore, history: HistoryStore) -> Document:
         entry = entries.get(matches[0]) if matches else None
     name = prefix[:80]
     if not matches:
-        raise NexiError(
-            f"there is no file and no run called {name!r}",
-            cause="an id is six hexadecimal digits, such as 3fa9c1, or the first few of them",
-            fix="nexi --last 10 lists ids; - reads stdin",
-            code="not_found",
-        )
+        cause = "an id is six hexadecimal digits, such as 3fa9c1, or the first few of them"
+        fix = "nexi --last 10 lists ids; - reads stdin"
+        raise NexiError(f"there is no file and no run called {name!r}", cause=cause, fix=fix, code="not_found")
     if len(matches) > 1:
-        several = ", ".join(matches[:10])
-        raise NexiError(f"{name!r} begins several ids", cause=several, fix="give more of the id", code="ambiguous")
+        cause = ", ".join(matches[:10])
+        raise NexiError(f"{name!r} begins several ids", cause=cause, fix="give more of the id", code="ambiguous")
     run_id = matches[0]
     facts = facts_of(runs, run_id)
     end = find_end(facts)

@@ -1,7 +1,4 @@
-"""The notice that a run has ended, for `webhook_url`: its id and its figures, never its question or its answer.
-
-`run` starts it behind the last fact, so that nothing waits for it but the end of the process.
-"""
+"""The notice that a run has ended, for `webhook_url`: its id and its figures, never its question or its answer."""
 
 from __future__ import annotations
 
@@ -26,11 +23,8 @@ log = logging.getLogger("nexi.webhook")
 def check_webhook(config: Config) -> None:
     """Refuse an address without a secret to sign with. Raises ConfigError."""
     if config.webhook_url and len(config.webhook_secret) < MIN_SECRET_CHARS:
-        raise ConfigError(
-            "webhook_url is set without webhook_secret",
-            cause=f"a notice is signed with a secret of at least {MIN_SECRET_CHARS} characters",
-            fix="nexi config set webhook_secret < FILE",
-        )
+        cause = f"a notice is signed with a secret of at least {MIN_SECRET_CHARS} characters"
+        raise ConfigError("webhook_url is set without webhook_secret", cause=cause, fix="nexi config set webhook_secret < FILE")
 
 
 async def send_notice(ports: PortFactory, run_id: str, mode: str, facts: Sequence[Fact]) -> None:

@@ -1,9 +1,8 @@
 """A Zotero library as sources: items with their notes and where their attachments lie, from its file or a running Zotero.
 
-Above, `intake`; below, a copy of `zotero.sqlite`, since Zotero locks its file while it runs, or loopback: the local API of a
-running Zotero (zotero.org/support/dev/web_api/v3/local_api, 17 November 2026) reads only, asks for no key and must be switched
-on there. It is asked where the user names it on this machine, and at no other address: what it has is the user's own. No proxy
-is used, no redirect followed. What an item says is rendered by `nexi.formats.libraries`.
+The file is copied, since Zotero locks it while it runs. The local API of a running Zotero
+(zotero.org/support/dev/web_api/v3/local_api, 17 November 2026) reads only, asks for no key and must be switched on there. It is
+asked on this machine alone, without a proxy or a redirect: what it has is the user's own.
 """
 
 from __future__ import annotations
@@ -88,19 +87,12 @@ def read_library(database: Path) -> list[LibraryItem]:
             with closing(sqlite3.connect(copy)) as db:
                 return list(_read_items(db, database.parent))
     except sqlite3.Error as error:
-        raise NexiError(
-            f"{database.name} cannot be read as a Zotero library",
-            cause=f"the copy of it is incomplete ({error})",
-            fix="close Zotero, or wait until it has synchronised, and try again",
-            code="locked",
-        ) from error
+        cause, fix = f"the copy of it is incomplete ({error})", "close Zotero, or wait until it has synchronised, and try again"
+        raise NexiError(f"{database.name} cannot be read as a Zotero library", cause=cause, fix=fix, code="locked") from error
     except OSError as error:
-        raise NexiError(
-            f"{database.name} cannot be copied",
-            cause=error.strerror or "it is locked by another program",
-            fix="close Zotero and try again, or export the library as CSL JSON and index that file",
-            code="locked",
-        ) from error
+        cause = error.strerror or "it is locked by another program"
+        fix = "close Zotero and try again, or export the library as CSL JSON and index that file"
+        raise NexiError(f"{database.name} cannot be copied", cause=cause, fix=fix, code="locked") from error
 
 
 def _read_items(db: sqlite3.Connection, folder: Path) -> Iterator[LibraryItem]:
@@ -147,7 +139,6 @@ def _group(db: sqlite3.Connection, query: str, make: Callable[..., str]) -> defa
 
 
 def _note_text(note: str | None) -> str:
-    """Notes are HTML."""
     return to_text(note.encode(), content_type="text/html").text if note else ""
 
 
@@ -167,12 +158,8 @@ def read_running_library(base: str = "") -> Library:
     """The items of the library of the Zotero that runs here. Raises NexiError where it does not, or will not, answer."""
     base = (base or DEFAULT_BASE).rstrip("/")
     if urlsplit(base).hostname not in LOOPBACK:
-        raise NexiError(
-            "the local API of Zotero is read on this machine only",
-            cause=f"{base[:200]} is another one",
-            fix="set service_urls.zotero to http://127.0.0.1:23119",
-            code="bad_request",
-        )
+        cause, fix = f"{base[:200]} is another one", "set service_urls.zotero to http://127.0.0.1:23119"
+        raise NexiError("the local API of Zotero is read on this machine only", cause=cause, fix=fix, code="bad_request")
     rows: list[dict[str, Any]] = []
     while len(rows) < MAX_ITEMS:
         page = _read_rows(f"{base}/api/users/0/items?format=json&limit={PAGE_ITEMS}&start={len(rows)}")
@@ -187,15 +174,12 @@ def build_library(rows: list[dict[str, Any]]) -> Library:
     notes: defaultdict[str, list[str]] = defaultdict(list)
     files: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
-        about = row.get("data")
-        about = about if isinstance(about, dict) else {}
+        about = _as_object(row.get("data"))
         parent = str(about.get("parentItem") or "")
         if parent and isinstance(note := about.get("note"), str) and about.get("itemType") == "note":
             notes[parent].append(_note_text(note))
             continue
-        links = row.get("links")
-        enclosure = links.get("enclosure") if isinstance(links, dict) else None
-        href = str(enclosure.get("href") or "") if isinstance(enclosure, dict) else ""
+        href = str(_as_object(_as_object(row.get("links")).get("enclosure")).get("href") or "")
         if parent and href.startswith("file:///"):
             files[parent].append(unquote(urlsplit(href).path))
     items = tuple(item for row in rows if (item := _item_of(row, notes, files)))
@@ -204,16 +188,22 @@ def build_library(rows: list[dict[str, Any]]) -> Library:
 
 
 def _item_of(row: dict[str, Any], notes: defaultdict[str, list[str]], files: defaultdict[str, list[str]]) -> LibraryItem | None:
-    about = row.get("data")
-    if not isinstance(about, dict) or about.get("itemType") in ("attachment", "note", "annotation", None):
+    key, about = str(row.get("key") or ""), _as_object(row.get("data"))
+    if about.get("itemType") in ("attachment", "note", "annotation", None):
         return None
-    key, people = str(row.get("key") or ""), about.get("creators")
-    names = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
-    authors = (str(p.get("name") or f"{p.get('firstName') or ''} {p.get('lastName') or ''}").strip() for p in names)
-    tags = about.get("tags")
-    labels = [str(tag.get("tag")) for tag in tags if isinstance(tag, dict) and tag.get("tag")] if isinstance(tags, list) else []
+    people = _list_objects(about.get("creators"))
+    authors = (str(p.get("name") or f"{p.get('firstName') or ''} {p.get('lastName') or ''}").strip() for p in people)
+    labels = [str(tag["tag"]) for tag in _list_objects(about.get("tags")) if tag.get("tag")]
     fields = {name: value for name, value in about.items() if isinstance(value, str)}
     return _read_fields(key, fields, [a for a in authors if a], labels, notes[key], files[key]) if key.isalnum() else None
+
+
+def _as_object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _list_objects(value: object) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _read_rows(url: str) -> list[dict[str, Any]]:
@@ -223,31 +213,22 @@ def _read_rows(url: str) -> list[dict[str, Any]]:
         with opener.open(request, timeout=TIMEOUT_S) as answer:
             body = answer.read(MAX_ANSWER_BYTES + 1)
     except urllib.error.HTTPError as error:
+        error.close()
         switch = "Settings, Advanced, “Allow other applications on this computer to communicate with Zotero”"
         is_off = error.code == 403
-        error.close()
-        raise NexiError(
-            "Zotero does not give its library",
-            cause="its local API is switched off" if is_off else f"it answered with status {error.code}",
-            fix=f"switch it on in Zotero: {switch}" if is_off else "update Zotero, or index its folder: nexi index ~/Zotero",
-            code="zotero_refused",
-        ) from error
+        cause = "its local API is switched off" if is_off else f"it answered with status {error.code}"
+        fix = f"switch it on in Zotero: {switch}" if is_off else "update Zotero, or index its folder: nexi index ~/Zotero"
+        raise NexiError("Zotero does not give its library", cause=cause, fix=fix, code="zotero_refused") from error
     except OSError as error:
-        raise NexiError(
-            "Zotero does not answer",
-            cause="it does not run on this machine, or its local API is at another port",
-            fix="start Zotero, or index its folder: nexi index ~/Zotero",
-            code="zotero_closed",
-        ) from error
+        cause = "it does not run on this machine, or its local API is at another port"
+        fix = "start Zotero, or index its folder: nexi index ~/Zotero"
+        raise NexiError("Zotero does not answer", cause=cause, fix=fix, code="zotero_closed") from error
     try:
         rows = json.loads(body) if len(body) <= MAX_ANSWER_BYTES else None
     except (ValueError, RecursionError):
         rows = None
     if not isinstance(rows, list):
-        raise NexiError(
-            "the program that answers is not Zotero",
-            cause="it sent no list of items" if len(body) <= MAX_ANSWER_BYTES else "it sent too much",
-            fix="see what listens at port 23119, or index the folder: nexi index ~/Zotero",
-            code="bad_schema",
-        )
-    return [row for row in rows if isinstance(row, dict)]
+        cause = "it sent no list of items" if len(body) <= MAX_ANSWER_BYTES else "it sent too much"
+        fix = "see what listens at port 23119, or index the folder: nexi index ~/Zotero"
+        raise NexiError("the program that answers is not Zotero", cause=cause, fix=fix, code="bad_schema")
+    return _list_objects(rows)

@@ -2,7 +2,6 @@
 
     check the store -> enough? -> search -> rank -> read the promising -> index -> check -> enough? -> refine -> search ...
 
-Above are the doors that offer `agentic_search`; below are retrieval, indexing and the judges, and the web as two functions.
 It decides when to stop, never how to find, read or judge. It answers with the seed's JSON, whatever fails below it.
 """
 
@@ -35,7 +34,6 @@ from nexi.urls import hit_key
 
 __all__ = ["Web", "agentic_search"]
 
-
 RESULTS_PER_SEARCH = 10
 MAX_TOPICS = 8
 MAX_HEADERS = 30
@@ -62,10 +60,7 @@ async def agentic_search(
     settings: KnowledgeSettings = KnowledgeSettings(),  # noqa: B008 a frozen value
     scope: Scope = EVERYTHING,
 ) -> dict[str, Any]:
-    """The seed's response: success, query, iterations, completeness, results, search_history, status.
-
-    Raises QuestionError for an empty query and ConfigError for a setting out of range, and nothing else of ours.
-    """
+    """The seed's response. Raises QuestionError for an empty query and ConfigError for a setting out of range."""
     if not query.strip():
         raise QuestionError("there is no query", fix="give agentic_search a question")
     check_settings(settings)
@@ -116,9 +111,8 @@ class _AgenticSearch:
             await self.emit(Warned(error.code, join_sentences(str(error), error.fix)))
             self._record_step("local_check", query=self.current, error=str(error))
             return self._build_response("error")
-        if status != "complete" and not self.best[1] and self._web_failed:
-            return self._build_response("error")
-        return self._build_response(status)
+        is_failure = status != "complete" and not self.best[1] and self._web_failed
+        return self._build_response("error" if is_failure else status)
 
     async def _run_stages(self) -> Status:
         await self._check_store([self.current])
@@ -149,10 +143,8 @@ class _AgenticSearch:
         return self.verdict.score >= self.settings.completeness_threshold
 
     def _open_part(self) -> str:
-        """A name of the question, or one that leads on, that no page found so far is about and that was not searched for.
-
-        A model judges all parts of a question itself. The stand-in compares words, which one page may have of several parts.
-        """
+        """A name of the question, or one that leads on, that no page found so far is about and that was not searched for."""
+        # a model judges all parts of a question itself; the stand-in compares words, which one page may have of several parts
         if not self._follows_pages or not self._scored:
             return ""
         titles = [p.title for p in self.passages]
@@ -185,12 +177,12 @@ class _AgenticSearch:
         self._web_failed = not hits and bool(outcome.failures)
         ranking = await self.judge.rank(self.query, self.verdict.gaps, hits)
         step = self._record_step("web_search", urls_found=len(hits), urls_ranked=len(ranking), promising_urls=0)
-        if not self._follows_pages:
+        if self._follows_pages:
+            promising, pages = await self._read_in_steps([(hits[s.index], s.score) for s in ranking])
+        else:
             above = [hits[s.index] for s in ranking if s.score > self.settings.url_score_threshold]
             promising = above[: self.settings.max_urls_per_iteration]
             pages = await self._read_pages(promising)
-        else:
-            promising, pages = await self._read_in_steps([(hits[s.index], s.score) for s in ranking])
         step["promising_urls"] = len(promising)
         if not pages:
             return []

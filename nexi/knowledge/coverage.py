@@ -1,7 +1,6 @@
-"""How much of a question some text covers: the stand-in for every judge, with no model.
+"""How much of a question some text covers: the stand-in for every judge, with no model. Pure.
 
-Pure: words in, numbers out. A question becomes weighted roots (names, numbers and identifiers count double), and a text
-covers those it holds. It answers the judges' questions with the judges' own values, so nothing above can tell them apart.
+A question becomes weighted roots (names, numbers and identifiers count double), and a text covers those it holds.
 """
 
 from __future__ import annotations
@@ -68,9 +67,7 @@ def covered_share(weights: Mapping[str, float], roots: Iterable[str]) -> float:
 
 
 def assess_coverage(question: str, passages: Sequence[Passage]) -> Assessment:
-    """Completeness as the share of the question the best page covers, and what others add: what their titles name, and
-    half of the rest.
-    """
+    """The share of the question that the best page covers, with what others add: what their titles name, half of the rest."""
     weights = weights_of(question)
     pages: dict[str, set[str]] = {}
     for passage in passages:
@@ -79,16 +76,10 @@ def assess_coverage(question: str, passages: Sequence[Passage]) -> Assessment:
     best = max(pages.values(), key=lambda roots: covered_share(weights, roots), default=set())
     together = set().union(*pages.values())
     in_titles = set().union(*(covered_roots(weights, passage.title) for passage in passages))
-    beyond_best = together - best
-    score = (
-        covered_share(weights, best)
-        + covered_share(weights, beyond_best & in_titles)
-        + OTHER_PAGES * covered_share(weights, beyond_best - in_titles)
-    )
-    gaps = _missing_words(question, together)
-    return Assessment(
-        round(min(1.0, score) ** LENIENCE, 4), f"{len(together)} of {len(weights)} words of the question are covered", gaps
-    )
+    score = covered_share(weights, best | (together & in_titles))
+    score += OTHER_PAGES * covered_share(weights, together - best - in_titles)
+    reason = f"{len(together)} of {len(weights)} words of the question are covered"
+    return Assessment(round(min(1.0, score) ** LENIENCE, 4), reason, _missing_words(question, together))
 
 
 def _missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
@@ -108,11 +99,8 @@ def _missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
 
 
 def rank_hits(question: str, hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
-    """Each hit by what its title, snippet and address hold of the question beside the best hit, and by its place.
-
-    What is still missing does not count: it changes with what is stored, and the same question asked again would read
-    other pages. A hit that holds next to nothing is not worth reading, however few others there are.
-    """
+    """Each hit by what its title, snippet and address hold of the question beside the best hit, and by its place."""
+    # what is still missing does not count: it changes with what is stored, and the same question would read other pages
     weights = weights_of(question)
     texts = [f"{hit.title} {hit.snippet} {re.sub(r'[/_-]+', ' ', hit.url)}" for hit in hits]
     roots_by_hit = [covered_roots(weights, text) for text in texts]
@@ -123,9 +111,8 @@ def rank_hits(question: str, hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
         first = fits.index(best)
         rest = {root: weight for root, weight in weights.items() if root not in roots_by_hit[first]}
         if covered_share(weights, rest) >= WORTH_A_PAGE:
-            fits = [
-                max(fit, best * covered_share(rest, roots & rest.keys())) for fit, roots in zip(fits, roots_by_hit, strict=True)
-            ]
+            further_fits = [best * covered_share(rest, roots & rest.keys()) for roots in roots_by_hit]
+            fits = list(map(max, fits, further_fits))
     scores = []
     for index, fit in enumerate(fits):
         place = 1 / (1 + PLACE_STEP * index)
@@ -142,10 +129,8 @@ def find_open_parts(question: str, titles: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_bridge(question: str, read: Sequence[tuple[str, str]]) -> str:
-    """The name that leads from the pages read to the rest of a nested question: who "the director of" a film is.
-
-    It stands in the sentence that shares most with the question's words besides its names; "" where there is none.
-    """
+    """The name that leads from the pages read to the rest of a nested question: who "the director of" a film is."""
+    # it stands in the sentence that shares most with the question's words besides its names
     if not _NESTED.search(question):
         return ""
     own = " ".join(map(_plain_words, find_names(question)))
@@ -162,10 +147,7 @@ def find_bridge(question: str, read: Sequence[tuple[str, str]]) -> str:
 
 
 def score_next_hop(question: str, hit: Hit, score: float, read: Sequence[tuple[str, str]]) -> float:
-    """The score of a hit once pages, as titles and texts, were read: higher where it continues them.
-
-    An answer in two steps needs the page of every part of the question, or a page that the first one names.
-    """
+    """The score of a hit once pages, as titles and texts, were read: higher where it continues them."""
     title = _plain_words(hit.title)
     if _contains(_plain_words(question), title):
         return score + TITLE_IN_QUESTION

@@ -1,8 +1,7 @@
-"""Keeps the breakers of the search backends in one file for all processes of a user.
+"""Keeps the breakers of the search backends in one file for all processes of a user; `nexi.net.breaker` decides.
 
-Above it is the searcher, through the Breaker port; below it, a private JSON file with a lock beside it. It decides nothing:
-`nexi.net.breaker` does. A file that is damaged counts as empty, and one that cannot be used is left for memory, because a
-breaker must never be the reason that a search fails.
+A file that is damaged counts as empty, and one that cannot be used is left for memory, because a breaker must never be the
+reason that a search fails.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 
 from nexi import files
@@ -51,12 +51,10 @@ class FileBreaker:
             await asyncio.to_thread(self._change_state, backend, lambda s: (True, breaker.after_success(s)))
 
     async def record_failure(self, backend: str, error: BackendError) -> None:
-        now = self._now()
+        now, fix, retry_after = self._now(), error.fix, error.retry_after
 
         def fail(state: State) -> tuple[bool, State]:
-            return True, breaker.after_failure(
-                state, now, error.code, reason=str(error), fix=error.fix, retry_after=error.retry_after
-            )
+            return True, breaker.after_failure(state, now, error.code, reason=str(error), fix=fix, retry_after=retry_after)
 
         await asyncio.to_thread(self._change_state, backend, fail)
 
@@ -77,11 +75,9 @@ class FileBreaker:
         try:
             files.make_private_directory(self._path.parent)
             fd = os.open(self._path.with_suffix(".lock"), files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
-            try:
+            with os.fdopen(fd, "ab"):
                 files.wait_for_lock(fd)
                 return self._apply_step(backend, step, in_file=True)
-            finally:
-                os.close(fd)
         except OSError:
             return self._apply_step(backend, step, in_file=False)
 
@@ -119,12 +115,9 @@ class FileBreaker:
 
 def read_state(entry: Mapping[str, Any]) -> State:
     """A Suspension from JSON that may be anything."""
-    numbers = [entry.get(name) for name in ("since", "until", "trial_until")]
-    words = [entry.get(name) for name in ("code", "reason", "fix")]
-    errors = entry.get("errors")
-    if not all(isinstance(n, int | float) and not isinstance(n, bool) and abs(n) < 1e15 for n in numbers):
+    try:
+        state = msgspec.convert(entry, Suspension)
+    except (msgspec.ValidationError, OverflowError):
         return None
-    if not all(isinstance(w, str) for w in words) or not isinstance(errors, int) or not 0 < errors < 10**6:
-        return None
-    since, until, trial_until = (float(n) for n in numbers if n is not None)
-    return Suspension(since, until, str(words[0]), str(words[1]), str(words[2]), errors, trial_until)
+    moments = (state.since, state.until, state.trial_until)
+    return state if all(abs(moment) < 1e15 for moment in moments) and 0 < state.errors < 10**6 else None

@@ -1,13 +1,11 @@
 """Chooses services for a question by cheap features: its words, its names, its marks, its language, and its vector. Pure.
 
 A question has a kind for each cue that it shows; the services of the strongest kinds are asked first, and the general web
-beside them, since a guess may be wrong. What is left of these services and of the web stands in reserve.
+beside them, since a guess may be wrong.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,7 +19,7 @@ from msgspec.structs import replace
 from nexi.routing.table import SERVICES
 from nexi.text.languages import LANGUAGES, detect_language, strip_question_words
 from nexi.text.names import find_names
-from nexi.text.stopwords import STOP, word_set
+from nexi.text.stopwords import STOP, read_word_sets
 from nexi.types import Query
 from nexi.urls import find_urls, host_of
 
@@ -42,65 +40,41 @@ _Kinds = dict[str, dict[str, tuple[str, ...]]]
 _KINDS = msgspec.json.decode(Path(__file__).with_name("kinds.json").read_bytes(), type=_Kinds)
 KINDS = _KINDS["services"]  # by kind, the best first
 FOCUS_KINDS = _KINDS["of_focus"]
-# Identifiers and shapes; the words of each kind are in `cues.json`.
-_PATTERNS = (
-    ("trials", 6.0, r"\bNCT\d{8}\b"),
-    ("medicine", 6.0, r"\bPMID:? ?\d+|\bPMC\d{4,}"),
-    ("medicine", 2.4, r"\b\w{4,}(?:itis|osis|ectomy|mycin|cillin|azole|prazole|sartan|gliptin|glutide|emia|pathy)\b"),
-    ("trials", 2.4, r"\b\w{3,}(?:mab|tinib|glutide|patide)\b"),
-    ("preprints", 6.0, r"\b\d{4}\.\d{4,5}(?:v\d+)?\b"),
-    ("papers", 6.0, r"\b10\.\d{4,9}/\S+"),
-    ("papers", 2.4, r"\b[A-Z][a-z]+ (?:and [A-Z][a-z]+ |et al\.? )?\(?(?:19|20)\d\d\)?(?= \w+|$)"),
-    ("papers", 4.0, r"[\"“][^\"”]{12,}[\"”].*\b(?:published|cited|paper|doi)\b"),
-    ("programming", 4.0, r"`[^`]+`|\b\w+(?:Error|Exception)\b|[=!]==|\w\(\)|\b\w+::\w+|#include"),
-    ("repositories", 4.0, r"(?<![\w/.:])[A-Za-z][\w-]+/[A-Za-z][\w.-]+(?![\w/])"),
-    ("python packages", 2.4,
-        r"\b(?:version|release|licen[sc]e) of (?:the )?(?:django|numpy|flask|requests|\w+ (?:library|package))\b"),
-    ("books", 6.0, r"\b97[89][\d-]{10,14}\b"),
-    ("archived pages", 4.0,
-        r"\b[\w-]+\.(?:com|org|net|edu|gov|co\.uk|de|fr|io)\b.*\b(?:19[89]\d|20[01]\d)\b|"
-        r"\b(?:archived|old|deleted|copy|snapshot|cached)\b.*(?:https?://|\b[\w-]+\.(?:com|org|net|edu|gov|de|fr|uk)\b)"),
-    ("archives", 2.4, r"\b(?:magazines?|concerts?|films?|recordings?|radio)\b.*\b19\d\d(?:s|\b)"),
-    ("news", 4.0, r"ニュース|新闻|最新"),
-)  # fmt: skip
+_FINER = _KINDS["finer"]
 
 
 class _Cue(Struct, frozen=True):
-    """Words and phrases of one kind, in the languages in which people ask; `*` stands for the rest of a word.
+    """Words and phrases of one kind, in the languages in which people ask, or the shape of an identifier.
 
     Words of a large weight decide by themselves, those of a small one add up.
     """
 
     kind: str
     weight: float
-    words: tuple[str, ...]
+    words: tuple[str, ...] = ()  # `*` stands for the rest of a word
+    pattern: str = ""
 
     def compile(self) -> re.Pattern[str]:
         """One pattern, the longest first, so that a phrase counts once."""
+        if self.pattern:
+            return re.compile(self.pattern)
         entries = sorted(self.words, key=len, reverse=True)
         inner = "|".join(re.escape(entry).replace(r"\*", r"\w*").replace(r"\ ", r"\s+") for entry in entries)
         return re.compile(rf"(?<![\w-])(?:{inner})(?![\w-])", re.IGNORECASE)
 
 
-_WORDS = msgspec.json.decode(Path(__file__).with_name("cues.json").read_bytes(), type=tuple[_Cue, ...])
-_CUES = (
-    *((cue.kind, cue.weight, cue.compile()) for cue in _WORDS),
-    *((kind, weight, re.compile(pattern)) for kind, weight, pattern in _PATTERNS),
+_CUES = tuple(
+    (cue.kind, cue.weight, cue.compile())
+    for cue in msgspec.json.decode(Path(__file__).with_name("cues.json").read_bytes(), type=tuple[_Cue, ...])
 )
 _QUERY_WORD = re.compile(r"[\w'’.+#/:-]+")
-_NOISE = word_set(
-    """paper papers study studies research article articles peer-reviewed recent latest newest current news doi pmid arxiv
-    pypi npm crates.io crate package library version release github repository repo open source hacker hn ask show discussion
-    opinions opinion experiences people think say says find list about coordinates latitude longitude address located isbn book
-    books novel novels author publisher archived wayback machine snapshot internet archive copy please tell"""
-)
+_WORDS = read_word_sets(__file__)
 _PACKAGE = (
     re.compile(r"(?:pip3? install|npm (?:install|i)|yarn add|cargo (?:add|install))\s+(?:-\w+\s+)*([@\w./-]+)", re.IGNORECASE),
     re.compile(r"\b([@\w./-]+) (?:package|library|crate|module)\b", re.IGNORECASE),
     re.compile(r"\b(?:package|library|crate|module|of|does) (?:the )?([@\w./-]+)", re.IGNORECASE),
     re.compile(r"\b([@\w./-]+) on (?:pypi|npm|crates)", re.IGNORECASE),
 )
-_NO_PACKAGES = word_set("the a an python npm rust javascript node pypi version latest newest which what this that")
 _STAMP = re.compile(r"\b(19\d\d|20\d\d)\b")
 _HOST = re.compile(r"\b(?:[\w-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|info)\b(?:/\S*)?", re.IGNORECASE)
 
@@ -191,13 +165,6 @@ def _rank_kinds(query: Query, meaning: Mapping[str, float]) -> Iterator[tuple[st
             yield kind, reasons[kind]
 
 
-_FINER = {
-    "packages": ("python packages", "JavaScript packages", "Rust packages"),
-    "papers": ("preprints",),
-    "archive": ("archived pages", "archives"),
-}
-
-
 def phrase_query(query: Query, service: str) -> Query:
     """The query in the words that a service understands, and in its language where the question has one."""
     row, language = SERVICES[service], query.language
@@ -210,7 +177,7 @@ def phrase_query(query: Query, service: str) -> Query:
 def _keep_keywords(text: str) -> str:
     """What a question is about: also without the words that name the kind of service."""
     content = _content_words(text)
-    telling = [word for word in content if word.lower() not in _NOISE]
+    telling = [word for word in content if word.lower() not in _WORDS["noise"]]
     return " ".join((telling or content)[:MAX_KEYWORDS])
 
 
@@ -226,7 +193,7 @@ def _find_package(text: str) -> str:
     for pattern in _PACKAGE:
         for match in pattern.finditer(text):
             name = match[1].strip("./-")
-            if name and name.lower() not in _NO_PACKAGES:
+            if name and name.lower() not in _WORDS["no_packages"]:
                 return name
     words = _keep_keywords(text).split()
     return " ".join(words[:4])
@@ -260,17 +227,14 @@ class _Weights(Struct, frozen=True):
     kinds: tuple[str, ...]
     size: int
     scale: float
-    rows: tuple[array[int], ...]  # the mean vector first, then one row for each kind
+    numbers: bytes  # the mean vector first, then one row for each kind
 
 
 @cache
-def _load_weights() -> _Weights:
-    data = json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8"))
-    numbers = array("h")
-    numbers.frombytes(base64.b64decode(data["numbers"]))
-    size = data["size"]
-    rows = tuple(numbers[start : start + size] for start in range(0, len(numbers), size))
-    return _Weights(tuple(data["kinds"]), size, data["scale"], rows)
+def _load_weights() -> tuple[_Weights, list[array[int]]]:
+    weights = msgspec.json.decode(Path(__file__).with_name("weights.json").read_bytes(), type=_Weights)
+    numbers = array("h", weights.numbers)
+    return weights, [numbers[start : start + weights.size] for start in range(0, len(numbers), weights.size)]
 
 
 def rate_kinds(vector: Sequence[float]) -> Mapping[str, float]:
@@ -278,10 +242,9 @@ def rate_kinds(vector: Sequence[float]) -> Mapping[str, float]:
 
     The weights are made by `python -m evals.routing --train` from questions that were written for the purpose.
     """
-    weights = _load_weights()
+    weights, (mean, *rows) = _load_weights()
     if len(vector) != weights.size:
         return {}
-    mean, *rows = weights.rows
     differences = [value - part * weights.scale for value, part in zip(vector, mean, strict=True)]
     rates = (sum(value * part for value, part in zip(differences, row, strict=True)) * weights.scale for row in rows)
     return dict(zip(weights.kinds, rates, strict=True))

@@ -20,11 +20,8 @@ def explain_unreachable(failures: Sequence[Failure]) -> NoEvidenceError | None:
     public = [failure.provider for failure in failures if failure.provider not in OWN_SERVICES]
     if not public or not all(failure.code in UNREACHABLE for failure in failures):
         return None
-    return NoEvidenceError(
-        Notice("network.none", "No internet connection"),
-        cause=describe_unreachable(failures),
-        fix="check the connection, or answer from the knowledge base with --local; nexi doctor tests every part",
-    )
+    fix = "check the connection, or answer from the knowledge base with --local; nexi doctor tests every part"
+    return NoEvidenceError(Notice("network.none", "No internet connection"), cause=describe_unreachable(failures), fix=fix)
 
 
 def describe_unreachable(failures: Sequence[Failure]) -> str:

@@ -1,16 +1,12 @@
-"""All runs of one home: made, reopened, listed, stopped, removed and pruned.
-
-The file `stop` beside a log is another process asking the run to answer now. Page texts lie in `pages/` under their
-SHA-256, shared by all runs.
-"""
+"""All runs of one home: made, reopened, listed, stopped, removed and pruned. They share the page texts in `pages/`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -38,12 +34,11 @@ from nexi.runs.log_format import (
     to_aware,
     try_unseal,
 )
-from nexi.runs.pages import FilePages, size_of
+from nexi.runs.pages import FilePages, raise_store_error, size_of
 from nexi.runs.repair import LogRepair, has_bad_line, salvage_log
 from nexi.text.words import contains_words
 
 __all__ = ["RunDirectory", "RunSummary"]
-
 
 _ATTEMPTS = 100
 _POLL_S = 0.2
@@ -70,53 +65,42 @@ class RunDirectory:
 
     def create(self) -> FileRunLog:
         """A new run under an unused id. Raises StoreError."""
-        try:
+        with raise_store_error("Could not start a run log", self.runs_dir), ExitStack() as cleanup:
             files.make_private_directory(self.runs_dir)
             folder = self._claim_folder()
+            cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
             path = folder / "log.jsonl"
-            try:
-                fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
-                try:
-                    files.wait_for_lock(fd)
-                    files.write_all(fd, encode_header(folder.name, self._clock.now()))
-                except OSError:
-                    os.close(fd)
-                    raise
-            except OSError:
-                shutil.rmtree(folder, ignore_errors=True)
-                raise
-            return FileRunLog(path, fd, self._clock)
-        except OSError as error:
-            raise files.store_error("Could not start a run log", self.runs_dir, error) from error
+            fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
+            cleanup.callback(os.close, fd)
+            files.wait_for_lock(fd)
+            files.write_all(fd, encode_header(folder.name, self._clock.now()))
+            log = FileRunLog(path, fd, self._clock)
+            cleanup.pop_all()
+        return log
 
     def reopen(self, run_id: str) -> tuple[ReadLog, FileRunLog]:
         """Go on with a run that did not end: its facts, and its log without the torn tail."""
-        path = self._log_path(run_id)
-        fd = self._open_locked(run_id)
-        try:
+        path, fd = self._log_path(run_id), self._open_locked(run_id)
+        with raise_store_error(f"Could not reopen run {run_id}", path), ExitStack() as cleanup:
+            cleanup.callback(os.close, fd)
             data = path.read_bytes()
             log = parse_log(run_id, data)
             refuse_ended(run_id, log)
             sound_lines = data.split(b"\n")[: len(log.facts) + 1]  # the header and the facts
             os.ftruncate(fd, sum(len(line) + 1 for line in sound_lines))
             (path.parent / "stop").unlink(missing_ok=True)
-            return log, FileRunLog(path, fd, self._clock, count=len(log.facts), worked=log.seconds)
-        except OSError as error:
-            os.close(fd)
-            raise files.store_error(f"Could not reopen run {run_id}", path, error) from error
-        except StoreError:
-            os.close(fd)
-            raise
+            writer = FileRunLog(path, fd, self._clock, count=len(log.facts), worked=log.seconds)
+            cleanup.pop_all()
+        return log, writer
 
     def open_log(self, run_id: str) -> ReadLog:
         """Read a log. A torn last line is left out and told; any other damage is a DamagedLogError."""
         path = self._log_path(run_id)
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError as error:
-            raise no_such_run(run_id) from error
-        except OSError as error:
-            raise files.store_error(f"Could not read run {run_id}", path, error) from error
+        with raise_store_error(f"Could not read run {run_id}", path):
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError as error:
+                raise no_such_run(run_id) from error
         return parse_log(run_id, data)
 
     async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
@@ -127,17 +111,18 @@ class RunDirectory:
         """Runs, newest first, all of them or so many. Only the ends of each log are read: a bad line between is not seen."""
         if state:
             return [run for run in self.list_runs() if run.state == state][: newest or None]
-        folders = sorted(self._run_folders(), key=_modification_time, reverse=True)[:newest] if newest else self._run_folders()
-        return sorted(map(self._summarise, folders), key=lambda run: (run.created, run.id), reverse=True)
+        return self._summarise_all(self.run_ids(newest) if newest else (folder.name for folder in self._run_folders()))
 
     def find_runs(self, text: str, newest: int) -> list[RunSummary]:
-        """So many runs whose question contains each word of the text, whatever its case, newest first."""
+        """So many runs whose question contains each word of the text, newest first."""
         return [run for run in self.list_runs() if contains_words(run.query, text)][:newest]
 
     def read_summaries(self, run_ids: Collection[str]) -> list[RunSummary]:
         """The runs of these ids, as far as there are any, newest first."""
-        folders = [self._run_folder(run_id) for run_id in run_ids if self.has_run(run_id)]
-        return sorted(map(self._summarise, folders), key=lambda run: (run.created, run.id), reverse=True)
+        return self._summarise_all(filter(self.has_run, run_ids))
+
+    def _summarise_all(self, run_ids: Iterable[str]) -> list[RunSummary]:
+        return sorted(map(self._summarise, run_ids), key=lambda run: (run.created, run.id), reverse=True)
 
     def check_lines(self, run: RunSummary) -> RunSummary:
         """The summary, with the state `damaged` where any line of the log does not match its checksum."""
@@ -153,20 +138,18 @@ class RunDirectory:
         Raises StoreError where the log is in use, or was written by a newer nexi.
         """
         path, fd = self._log_path(run_id), self._open_locked(run_id)
-        try:
+        with raise_store_error(f"Could not repair the log of run {run_id}", path), ExitStack() as cleanup:
+            cleanup.callback(os.close, fd)
             data = path.read_bytes()
-            if _is_sound(run_id, data):
+            with suppress(DamagedLogError):
+                parse_log(run_id, data)
                 return None
-            salvaged, number = salvage_log(run_id, data, self._clock.now()), 1
+            (repaired_log, facts, lost), number = salvage_log(run_id, data, self._clock.now()), 1
             while (aside := path.with_name(f"log.damaged-{number}.jsonl")).exists():
                 number += 1
             files.replace_file(aside, data, is_durable=True)
-            files.replace_file(path, salvaged.data, is_durable=True)
-            return LogRepair(run_id, salvaged.facts, salvaged.lost, str(aside))
-        except OSError as error:
-            raise files.store_error(f"Could not repair the log of run {run_id}", path, error) from error
-        finally:
-            os.close(fd)
+            files.replace_file(path, repaired_log, is_durable=True)
+        return LogRepair(run_id, facts, lost, str(aside))
 
     def run_ids(self, newest: int = 0) -> list[str]:
         """Ids of runs, newest first, all of them or so many; no log is opened."""
@@ -194,10 +177,8 @@ class RunDirectory:
             self._require_run(run_id)
             return False
         stop = self._run_folder(run_id) / "stop"
-        try:
+        with raise_store_error(f"Could not ask run {run_id} to stop", stop):
             stop.touch(mode=files.PRIVATE_FILE)
-        except OSError as error:
-            raise files.store_error(f"Could not ask run {run_id} to stop", stop, error) from error
         return True
 
     def request_cancel(self, run_id: str) -> None:
@@ -218,19 +199,15 @@ class RunDirectory:
         self._require_run(run_id)
         if self.is_running(run_id):
             raise locked_error(run_id)
-        try:
+        with raise_store_error(f"Could not remove run {run_id}", self._run_folder(run_id)):
             shutil.rmtree(self._run_folder(run_id))
-        except OSError as error:
-            raise files.store_error(f"Could not remove run {run_id}", self._run_folder(run_id), error) from error
 
     def keep(self, run_id: str, *, is_kept: bool = True) -> None:
         """Exempt a run from every cleanup, or end the exemption. Raises StoreError."""
         self._require_run(run_id)
         mark = self._run_folder(run_id) / "keep"
-        try:
+        with raise_store_error(f"Could not mark run {run_id}", mark):
             mark.touch(mode=files.PRIVATE_FILE) if is_kept else mark.unlink(missing_ok=True)
-        except OSError as error:
-            raise files.store_error(f"Could not mark run {run_id}", mark, error) from error
 
     def find_expired(self, keep_days: float, max_mb: float) -> list[str]:
         """The runs that `prune` would remove."""
@@ -258,17 +235,12 @@ class RunDirectory:
         for run in removals:
             self.remove(run.id)
         page_files = [*self.pages.root.glob("??/*.txt"), *self.pages.root.glob("??/.*.tmp")]  # and what a crash left of them
-        pages = [
-            path
-            for path in page_files
-            if path.stem not in named_digests and self._clock.now() - _modification_time(path) > _PAGE_GRACE
-        ]
+        newest = self._clock.now() - _PAGE_GRACE
+        pages = [path for path in page_files if path.stem not in named_digests and _modification_time(path) < newest]
         byte_count = sum(run.size for run in removals) + sum(map(size_of, pages))
-        try:
+        with raise_store_error("Could not remove old pages", self.pages.root):
             for path in pages:
                 path.unlink(missing_ok=True)
-        except OSError as error:
-            raise files.store_error("Could not remove old pages", self.pages.root, error) from error
         return PruneReport(tuple(run.id for run in removals), len(pages), byte_count)
 
     def _choose_removals(self, oldest: datetime, room: int) -> tuple[list[RunSummary], set[str]]:
@@ -295,27 +267,23 @@ class RunDirectory:
             except FileExistsError:
                 continue
             return folder
-        raise StoreError(
-            "Could not find a free run id",
-            cause=f"{_ATTEMPTS} ids in a row are taken in {self.runs_dir}",
-            fix="Delete old folders under runs.",
-        )
+        cause = f"{_ATTEMPTS} ids in a row are taken in {self.runs_dir}"
+        raise StoreError("Could not find a free run id", cause=cause, fix="Delete old folders under runs.")
 
     def _open_locked(self, run_id: str) -> int:
         path = self._log_path(run_id)
-        try:
-            fd = os.open(path, files.APPEND)
-        except FileNotFoundError as error:
-            raise no_such_run(run_id) from error
-        except OSError as error:
-            raise files.store_error(f"Could not open run {run_id}", path, error) from error
+        with raise_store_error(f"Could not open run {run_id}", path):
+            try:
+                fd = os.open(path, files.APPEND)
+            except FileNotFoundError as error:
+                raise no_such_run(run_id) from error
         if files.take_lock(fd):
             return fd
         os.close(fd)
         raise locked_error(run_id)
 
-    def _summarise(self, folder: Path) -> RunSummary:
-        path = folder / "log.jsonl"
+    def _summarise(self, run_id: str) -> RunSummary:
+        path = self._log_path(run_id)
         lines = [b"", b"", b""]  # the header, the first fact and the last; empty where the log cannot be read
         with suppress(OSError):
             with path.open("rb") as file:
@@ -323,9 +291,9 @@ class RunDirectory:
             ends = files.lines_from_end(path)
             lines = [*head, b"" if next(ends) else next(ends, b"")]
         header, (first, last) = try_unseal(lines[0]), (try_unseal(line).get("fact", {}) for line in lines[1:])
-        is_running = (not header or last.get("kind") not in ENDED_STATES) and self.is_running(folder.name)
-        size = sum(map(size_of, folder.glob("*")))
-        return summarise_run(folder.name, str(header.get("created", "")), size, first, last, is_running=is_running)
+        is_running = (not header or last.get("kind") not in ENDED_STATES) and self.is_running(run_id)
+        size = sum(map(size_of, path.parent.glob("*")))
+        return summarise_run(run_id, str(header.get("created", "")), size, first, last, is_running=is_running)
 
     def _creation_time(self, run: RunSummary) -> datetime:
         """When a run began, by its header; by the file where that is unreadable."""
@@ -357,14 +325,6 @@ class RunDirectory:
 
     def _log_path(self, run_id: str) -> Path:
         return self._run_folder(run_id) / "log.jsonl"
-
-
-def _is_sound(run_id: str, data: bytes) -> bool:
-    try:
-        parse_log(run_id, data)
-    except DamagedLogError:
-        return False
-    return True
 
 
 def _modification_time(path: Path) -> datetime:

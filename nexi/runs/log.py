@@ -1,19 +1,20 @@
 """The log of a run, open for writing: `runs/<id>/log.jsonl` under a lock that the writer holds for its life.
 
-`app` hands it out as the port RunLog; below are private files. What a fact means is not known here. When the disk
-refuses, `MemoryRunLog` keeps a search going.
+`app` hands it out as the port RunLog. When the disk refuses, `MemoryRunLog` keeps a search going.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from nexi import events, files
 from nexi.events import Fact
 from nexi.ports import Clock
 from nexi.runs.log_format import encode_fact, new_run_id
+from nexi.runs.pages import raise_store_error
 
 
 class FileRunLog:
@@ -26,10 +27,7 @@ class FileRunLog:
         self._began = clock.monotonic() - worked
         self._count = count
         self._end = os.fstat(fd).st_size
-        self._torn = False
-        self._ended = False
-        self._closed = False
-        self._named = False
+        self._torn = self._ended = self._closed = self._named = False
         self._flushing: _Flush | None = None  # under way
         self._next: _Flush | None = None  # begins when that has ended; who comes meanwhile shares it
 
@@ -77,13 +75,15 @@ class FileRunLog:
             os.close(self._fd)
 
     def _write_line(self, line: bytes) -> None:
-        try:
+        with raise_store_error(f"Could not write the log of run {self.run_id}", self.path):
             self._cut_torn_line()
             self._torn = True
-            files.write_all(self._fd, line)
-        except OSError as error:
-            self._try_to_mend()
-            raise files.store_error(f"Could not write the log of run {self.run_id}", self.path, error) from error
+            try:
+                files.write_all(self._fd, line)
+            except OSError:
+                with suppress(OSError):  # the next append tries again before it writes
+                    self._cut_torn_line()
+                raise
         self._torn = False
         self._end += len(line)
 
@@ -92,12 +92,6 @@ class FileRunLog:
         if self._torn:
             os.ftruncate(self._fd, self._end)
             self._torn = False
-
-    def _try_to_mend(self) -> None:
-        try:
-            self._cut_torn_line()
-        except OSError:
-            return  # the next append tries again before it writes
 
     async def _flush_to_disk(self, mine: _Flush, before: _Flush | None) -> None:
         if before:
@@ -114,7 +108,8 @@ class FileRunLog:
             self._count, self._end = mine.number - 1, mine.start
             self._ended = False
             self._torn = True
-            self._try_to_mend()
+            with suppress(OSError):
+                self._cut_torn_line()
         finally:
             self._flushing = None
 

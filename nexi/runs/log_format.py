@@ -27,7 +27,6 @@ SCHEMA = 1
 RUN_ID = re.compile(r"[0-9a-f]{6}|[0-9a-f]{32}")  # the long ones where several people share a server
 _DIGESTS_IN_LOG = re.compile(rb'"(?:digest|links)":"([0-9a-f]{64})"')
 
-
 LogState: TypeAlias = Literal["running", "finished", "stopped", "failed", "unfinished"]
 RunState: TypeAlias = LogState | Literal["damaged"]
 ENDED_STATES: dict[str, RunState] = {"run_finished": "finished", "run_failed": "failed"}
@@ -184,30 +183,18 @@ def check_run_id(run_id: str) -> str:
     """The id, if it is one; nothing else ever becomes part of a path."""
     if RUN_ID.fullmatch(run_id):
         return run_id
-    raise StoreError(
-        f"{run_id!r} is not a run id",
-        cause="an id is six hexadecimal digits, such as 3fa9c1",
-        fix="`nexi runs` shows the ids there are.",
-        code="bad_run_id",
-    )
+    cause = "an id is six hexadecimal digits, such as 3fa9c1"
+    raise StoreError(f"{run_id!r} is not a run id", cause=cause, fix="`nexi runs` shows the ids there are.", code="bad_run_id")
 
 
 def no_such_run(run_id: str) -> StoreError:
-    return StoreError(
-        Notice("run.missing", "There is no run {run}", run=run_id),
-        cause=Notice("run.never_made", "it was never made here, or it was removed"),
-        fix="`nexi runs` shows the ids there are.",
-        code="no_such_run",
-    )
+    cause, fix = Notice("run.never_made", "it was never made here, or it was removed"), "`nexi runs` shows the ids there are."
+    return StoreError(Notice("run.missing", "There is no run {run}", run=run_id), cause=cause, fix=fix, code="no_such_run")
 
 
 def locked_error(run_id: str) -> StoreError:
-    return StoreError(
-        f"Run {run_id} is still running",
-        cause="another process holds its log",
-        fix=f"Wait for it, or stop it with `nexi stop {run_id}`.",
-        code="run_locked",
-    )
+    fix = f"Wait for it, or stop it with `nexi stop {run_id}`."
+    return StoreError(f"Run {run_id} is still running", cause="another process holds its log", fix=fix, code="run_locked")
 
 
 def refuse_ended(run_id: str, log: ReadLog) -> None:
@@ -257,8 +244,10 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
     if not lines:
         raise _damaged_error(run_id, 1, "the header is missing or torn", None)
     log = ReadLog(_parse_header(run_id, lines[0]))
-    if not tail and not _is_json(lines[-1]):
-        tail = lines.pop()
+    try:
+        json.loads(lines[-1])
+    except ValueError:
+        tail = tail or lines.pop()
     for index, line in enumerate(lines[1:], 1):
         try:
             fact, stamp, elapsed = _parse_fact(line, index)
@@ -297,14 +286,6 @@ def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str, float | None]:
         raise ValueError(f"{event.kind} is no fact")
     elapsed = record.get("s")
     return event, str(record.get("t", "")), float(elapsed) if isinstance(elapsed, int | float) else None
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
 
 
 def _damaged_error(run_id: str, line: int, why: str, readable: ReadLog | None) -> DamagedLogError:

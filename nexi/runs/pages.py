@@ -5,12 +5,23 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nexi import files
 from nexi.types import content_digest
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@contextmanager
+def raise_store_error(what: str, path: Path) -> Iterator[None]:
+    """Turn an OSError of the block into a StoreError that names what failed."""
+    try:
+        yield
+    except OSError as error:
+        raise files.store_error(what, path, error) from error
 
 
 class FilePages:
@@ -31,10 +42,9 @@ class FilePages:
         return self.root / digest[:2] / f"{digest}.txt"
 
     def _put(self, text: str) -> str:
-        data = text.encode("utf-8", "surrogatepass")
-        digest = content_digest(text)
+        data, digest = text.encode("utf-8", "surrogatepass"), content_digest(text)
         path = self.path_of(digest)
-        try:
+        with raise_store_error("Could not keep the text of a page", self.root):
             if self.read_text(digest) is not None:
                 os.utime(path)
                 files.sync_directory(path.parent)  # another process may have renamed it a moment ago
@@ -44,8 +54,6 @@ class FilePages:
                     files.sync_directory(self.root)
                     files.sync_directory(self.root.parent)
                 files.replace_file(path, data, is_durable=True)
-        except OSError as error:
-            raise files.store_error("Could not keep the text of a page", self.root, error) from error
         return digest
 
     def read_text(self, digest: str) -> str | None:

@@ -1,7 +1,6 @@
 """Integrity of stored runs: bad lines of a log, page texts that are gone or changed, and a log saved from what is left.
 
-`directory` repairs logs with it; `app` and the doctor describe damage with it. Lines are verified by their checksums, texts
-by the digest they are stored under. Nothing here knows what a run was about.
+Lines are verified by their checksums, texts by the digest they are stored under.
 """
 
 from __future__ import annotations
@@ -19,15 +18,7 @@ from nexi.ports import PageStore
 from nexi.runs.log_format import encode_fact, encode_header, try_unseal, unseal_line
 from nexi.runs.pages import FilePages
 
-__all__ = [
-    "LOST_FACT",
-    "LogRepair",
-    "count_lost_facts",
-    "describe_damage",
-    "has_bad_line",
-    "salvage_log",
-]
-
+__all__ = ["LOST_FACT", "LogRepair", "count_lost_facts", "describe_damage", "has_bad_line", "salvage_log"]
 
 LOST_FACT = "log_damaged"  # the code of the warning that a repair writes in the place of a fact it could not verify
 
@@ -39,14 +30,6 @@ class LogRepair(Struct, frozen=True):
     facts: int
     lost: tuple[int, ...]
     kept_aside: str
-
-
-class SalvagedLog(Struct, frozen=True):
-    """The bytes of a sound log, and what is in it."""
-
-    data: bytes
-    facts: int
-    lost: tuple[int, ...]
 
 
 class PageDamage(Struct, frozen=True):
@@ -70,13 +53,16 @@ def has_bad_line(data: bytes) -> bool:
     return any(not try_unseal(line) for line in data.split(b"\n")[:-1])
 
 
-def salvage_log(run_id: str, data: bytes, now: datetime) -> SalvagedLog:
-    """A sound log of every line that can be verified. A warning takes the number of each lost fact, so no other one moves."""
+def salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tuple[int, ...]]:
+    """A sound log of every line that can be verified, how many facts it has, and the numbers of those that are lost.
+
+    A warning takes the number of each lost fact, so no other one moves.
+    """
     first, *rest = data.split(b"\n")
     header = try_unseal(first)
     facts = _verifiable_facts(rest)
     moment, elapsed = now, 0.0
-    lines, lost, count = [first + b"\n"], [], 0
+    lines, lost = [first + b"\n"], []
     if not header:
         first_record = unseal_line(next(iter(facts.values()))) if facts else {}
         lines = [encode_header(run_id, _moment_of(first_record, now))]
@@ -85,12 +71,11 @@ def salvage_log(run_id: str, data: bytes, now: datetime) -> SalvagedLog:
             record = unseal_line(line)
             moment, elapsed = _moment_of(record, moment), float(record.get("s") or elapsed)
             lines.append(line + b"\n")
-            count += 1
         else:
             warning = Warned(LOST_FACT, f"fact {number} of this log was damaged and is lost")
             lines.append(encode_fact(number, moment, elapsed, warning))
             lost.append(number)
-    return SalvagedLog(b"".join(lines), count, tuple(lost))
+    return b"".join(lines), len(facts), tuple(lost)
 
 
 def count_lost_facts(facts: Iterable[Fact]) -> int:
@@ -100,10 +85,9 @@ def count_lost_facts(facts: Iterable[Fact]) -> int:
 
 def describe_damage(pages: PageStore, facts: Sequence[Fact]) -> str:
     """What a run has lost of its log and its page texts, empty where it is whole; only files can lose a text unseen."""
-    lost = count_lost_facts(facts)
     texts = str(find_page_damage(pages, facts)) if isinstance(pages, FilePages) else ""
-    parts = (texts, f"{lost} of its facts were damaged and are lost" if lost else "")
-    return "; ".join(filter(None, parts))
+    lost = count_lost_facts(facts)
+    return "; ".join(filter(None, (texts, f"{lost} of its facts were damaged and are lost" if lost else "")))
 
 
 def find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
@@ -133,8 +117,8 @@ def _verifiable_facts(lines: Iterable[bytes]) -> dict[int, bytes]:
     last = 0
     for line in lines:
         record = try_unseal(line)
-        number = record.get("n") if record else None
-        if not record or not isinstance(number, int) or number <= last:
+        number = record.get("n")
+        if not isinstance(number, int) or number <= last:
             continue
         with suppress(ValueError, TypeError, KeyError, AttributeError):
             if is_fact(decode(record["fact"])):

@@ -1,64 +1,31 @@
-"""The tools of the agent loop: their names, descriptions and schemas, and the check of a call's arguments.
+"""The tools of the agent loop, as `specs.json` describes them, and the check of a call's arguments.
 
-Beside the web, some tools search one source through a searcher of its own: vulnerabilities, Stack Exchange, the code of a
-project, what the user adds. Research offers them as gathering tools; which can be used is known to the assembly.
+Beside the web, some tools search one source: vulnerabilities, Stack Exchange, the code of a project, what the user adds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import check_schema, object_schema
 from nexi.types import Query, ToolCall, ToolSpec
 
-QUERY = {"type": "string", "minLength": 1, "maxLength": 1000}
-URL = {"type": "string", "minLength": 1, "maxLength": 8192}
-QUERIES = {"type": "array", "items": QUERY, "minItems": 1, "maxItems": 5, "description": "1 to 5 search queries"}
-WEB_SEARCH = ToolSpec(
-    "web_search",
-    "Search the web. Give 1 to 5 different queries; they run in parallel. Returns titles, URLs and snippets.",
-    object_schema({"queries": QUERIES}),
-)
-_GET_FULL = "return the text instead of a summary; of a long page, its best passages with part numbers"
-WEB_GET = ToolSpec(
-    "web_get",
-    "Read 1 to 8 pages whose URLs came from search results, from pages already read, or from the user. "
-    "Each page gets its citation number. By default a page is summarised for the question.",
-    object_schema(
-        {
-            "urls": {"type": "array", "items": URL, "minItems": 1, "maxItems": 8, "description": "1 to 8 URLs, verbatim"},
-            "instructions": {"type": "string", "description": "what to look for in these pages"},
-            "get_full": {"type": "boolean", "description": _GET_FULL},
-            "part": {"type": "integer", "minimum": 1, "description": "with get_full: read a long page on from this part"},
-            "use_chunks": {"type": "boolean", "description": "return the passages that matter, word for word"},
-        },
-        required=["urls"],
-    ),
-)
-FINAL_ANSWER = ToolSpec(
-    "final_answer",
-    "Give the final answer in Markdown, citing pages as [n]. This ends the search.",
-    object_schema({"answer": {"type": "string", "minLength": 1, "description": "the complete answer"}}),
-)
-LOCAL_SEARCH = ToolSpec(
-    "local_search",
-    "Search what nexi already knows: pages read before and the user's own files. Ask here first, and search the web only for "
-    "what is missing. Returns passages, each page with its citation number, and how much of the question they cover.",
-    object_schema(
-        {
-            "queries": QUERIES,
-            "get_full": {"type": "boolean", "description": "return whole pages instead of passages"},
-        },
-        required=["queries"],
-    ),
-)
+_ROWS = msgspec.json.decode(Path(__file__).with_name("specs.json").read_bytes(), type=tuple[ToolSpec, ...])
+WEB_SEARCH, WEB_GET, FINAL_ANSWER, LOCAL_SEARCH, *_OTHERS = _ROWS
 SPECS = (WEB_SEARCH, WEB_GET, FINAL_ANSWER)
-
-
+EXTRA_SPECS = {spec.name: spec for spec in _OTHERS}
+BACKENDS_OF_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
+QUERY: Mapping[str, Any] = WEB_SEARCH.parameters["properties"]["queries"]["items"]
+URL: Mapping[str, Any] = WEB_GET.parameters["properties"]["urls"]["items"]
+OWN_DOMAINS = {"mathoverflow": "mathoverflow.net"} | {
+    name: f"{name}.com" for name in ("stackoverflow", "superuser", "serverfault", "askubuntu", "stackapps")
+}
 # in the format of OpenAI
 TOOLS: tuple[dict[str, Any], ...] = tuple(
     {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": dict(s.parameters)}}
@@ -82,42 +49,9 @@ def parse_arguments(call: ToolCall, spec: ToolSpec) -> tuple[dict[str, Any], str
     return value, ""
 
 
-# tools for one source
-
-OWN_DOMAINS = {"mathoverflow": "mathoverflow.net"} | {
-    name: f"{name}.com" for name in ("stackoverflow", "superuser", "serverfault", "askubuntu", "stackapps")
-}
-_SITE = {
-    "type": "string",
-    "minLength": 2,
-    "maxLength": 60,
-    "pattern": r"^[A-Za-z0-9.-]+$",
-    "description": "a site of the network such as superuser, askubuntu, unix or math; Stack Overflow where it is left out",
-}
-
-
-def build_spec(name: str, description: str, **more: Mapping[str, Any]) -> ToolSpec:
+def build_spec(name: str, description: str) -> ToolSpec:
     """A tool that takes a query."""
-    return ToolSpec(name, description, object_schema({"query": QUERY, **more}, required=["query"]))
-
-
-EXTRA_SPECS = {
-    spec.name: spec
-    for spec in (
-        build_spec("security_search", "Search NVD, CISA KEV, GitHub Advisories and OSV for vulnerabilities."),
-        build_spec(
-            "stackexchange",
-            "Search questions of a Stack Exchange site. Returns each question with the text of its accepted answer.",
-            site=_SITE,
-        ),
-        build_spec(
-            "grep",
-            "Search the code of the user's project with a regular expression, as ripgrep does. Returns files with matching "
-            "lines; read a file by its URL to cite it.",
-        ),
-    )
-}
-BACKENDS_OF_TOOLS = {"security_search": "security", "stackexchange": "stackexchange", "grep": "ripgrep"}
+    return ToolSpec(name, description, object_schema({"query": QUERY}))
 
 
 def build_query(template: Query, arguments: Mapping[str, Any]) -> Query:

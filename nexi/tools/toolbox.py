@@ -1,8 +1,7 @@
 """The tools of one run: a call is checked and run, and its result is rendered for the model.
 
-Above it is the loop; below it, the searcher, the reader and the extract model. Policy is enforced here: arguments are
-checked against the schema, a URL is fetched only if it came verbatim from the user, a hit or a fetched page, and no
-configured key is sent in a query or URL.
+Policy is enforced here: arguments are checked against the schema, a URL is fetched only if it came verbatim from the user, a
+hit or a fetched page, and no configured key is sent in a query or URL.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ CHUNK_NUMBER_BYTES = 1_000  # of the numbers that chunks are shown with
 
 
 class Toolbox(Struct, frozen=True):
-    """The tools of one run. Summaries are made for `question`; `part_of` is the research question that it is a task of.
-    `free_bytes` returns how many bytes of page text still fit; `extra_searchers` has the searchers of the extra tools."""
+    """The tools of one run. Summaries are made for `question`."""
 
     session: Session
     searcher: Searcher
@@ -52,7 +50,7 @@ class Toolbox(Struct, frozen=True):
     emit: Emit
     clock: Clock
     question: str
-    free_bytes: Callable[[], int]
+    free_bytes: Callable[[], int]  # how many bytes of page text still fit
     query_template: Query = Query("")
     prompts_folder: Any = None
     secrets: tuple[str, ...] = ()
@@ -61,7 +59,7 @@ class Toolbox(Struct, frozen=True):
     summary_tokens: int = MAX_SUMMARY_TOKENS
     specs: tuple[ToolSpec, ...] = SPECS
     lookup: Lookup | None = None
-    part_of: str = ""
+    part_of: str = ""  # the research question that `question` is a task of
     chooses_passages: bool = True  # of a long page; a run recorded before nexi did goes on with the beginning
     extra_searchers: Mapping[str, Searcher] = {}
 
@@ -74,8 +72,7 @@ class Toolbox(Struct, frozen=True):
             result = await self._dispatch(call)
         finally:
             seconds = round(self.clock.monotonic() - started, 3)
-            finished = ToolFinished(call.id, call.name, result.ok, result.text, seconds)
-            await self.emit(finished)
+            await self.emit(ToolFinished(call.id, call.name, result.ok, result.text, seconds))
         return result
 
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
@@ -120,22 +117,18 @@ class Toolbox(Struct, frozen=True):
         question = self.user_words()
         quotation = next((words for text in texts if (words := self.session.find_quotation(text, question))), "")
         if quotation and searcher.is_remote:
-            return error_result(
-                f"refused: {quotation!r} stands in a private file, which no search service may learn; use other words"
-            )
+            reason = "stands in a private file, which no search service may learn; use other words"
+            return error_result(f"refused: {quotation!r} {reason}")
+        own_queries = [replace(template or self.query_template, text=text) for text in texts]
         async with asyncio.TaskGroup() as group:
-            searches = (
-                searcher.search(replace(template or self.query_template, text=q), deadline=self.deadline) for q in texts
-            )
-            tasks = [group.create_task(search) for search in searches]
+            tasks = [group.create_task(searcher.search(query, deadline=self.deadline)) for query in own_queries]
         # hits that an earlier query of the same call has returned are dropped
         hit_keys: set[str] = set()
-        unique: list[SearchOutcome] = []
+        outcomes: tuple[SearchOutcome, ...] = ()
         for result in [t.result() for t in tasks]:
             fresh = tuple(h for h in result.hits if hit_key(h.url) not in hit_keys)
             hit_keys.update(hit_key(h.url) for h in fresh)
-            unique.append(replace(result, hits=fresh) if fresh else result)
-        outcomes = tuple(unique)
+            outcomes += (replace(result, hits=fresh) if fresh else result,)
         for outcome in outcomes:
             self.session.allow_urls(h.url for h in outcome.hits if is_web_url(h.url))
             self.session.add_papers(outcome.hits)
@@ -160,23 +153,19 @@ class Toolbox(Struct, frozen=True):
         if self.lookup is None:
             return error_result("nothing is stored")
         stored_pages = await self.lookup.find(arguments["queries"])
-        self.session.allow_stored_urls(hit.url for hit in stored_pages.hits)
-        self.session.recalled_urls.update(hit.url for hit in stored_pages.hits if not stored_pages.repeated)
+        verdict, passages = stored_pages.assessment, {hit.url: hit.snippet for hit in stored_pages.hits}
+        self.session.allow_stored_urls(passages)
+        self.session.recalled_urls.update(() if stored_pages.repeated else passages)
         self.session.add_found_passages(stored_pages.hits)
-        urls = [hit.url for hit in stored_pages.hits]
-        views = await self.read_pages({"urls": urls, "get_full": True}) if urls else ()
-        if not (
-            arguments.get("get_full")
-            and (stored_pages.assessment.score >= ENOUGH or all(spec.name != WEB_SEARCH.name for spec in self.specs))
-        ):
-            passages = {hit.url: hit.snippet for hit in stored_pages.hits}
+        views = await self.read_pages({"urls": list(passages), "get_full": True}) if passages else ()
+        is_enough = verdict.score >= ENOUGH or all(spec.name != WEB_SEARCH.name for spec in self.specs)
+        if not (arguments.get("get_full") and is_enough):
             views = tuple(replace(v, text=passages[v.url] or v.text[:MAX_FALLBACK_CHARS]) for v in views)
         note = "Search the web for what these pages leave open."
         if not stored_pages.hits:
             note = "Nothing is known about this: search the web."
         elif stored_pages.repeated:
             note = ANSWERED_BEFORE_NOTE
-        verdict = stored_pages.assessment
         form = {**render_pages(views), "completeness": verdict.score, "missing": list(verdict.gaps), "note": note}
         return ToolResult((verdict, *views), to_json(form), any(not v.error for v in views))
 
