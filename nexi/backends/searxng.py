@@ -91,47 +91,32 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
     if status == 200:
         return
     if status == 403:
+        why = "HTTP {n}: the instance has its JSON format switched off, which is its default"
         raise BackendError(
             Notice("searxng.json_off", "SearXNG refuses to answer in JSON"),
             code="json_disabled",
-            cause=Notice(
-                "searxng.json_off_why",
-                "HTTP {n}: the instance has its JSON format switched off, which is its default",
-                n=status,
-            ),
+            cause=Notice("searxng.json_off_why", why, n=status),
             fix=Notice("fix.searxng_json", "add `json` to search.formats in its settings.yml and restart it"),
         )
+    wish = retry_after(headers)  # its own limiter names none; a proxy before it may
     if status == 429:
-        wish = retry_after(headers)  # its own limiter names none; a proxy before it may
+        why = "HTTP {n}: its limiter counted too many requests, or does not take us for a browser"
         raise BackendError(
             Notice("searxng.limiter", "SearXNG limits how often it may be asked"),
             code="limiter",
-            cause=Notice(
-                "searxng.limiter_why",
-                "HTTP {n}: its limiter counted too many requests, or does not take us for a browser",
-                n=status,
-            ),
+            cause=Notice("searxng.limiter_why", why, n=status),
             fix=Notice("fix.searxng_limiter", "set server.limiter to false in its settings.yml, or wait"),
             retry_after=wish,
             retryable=wish is not None,
         )
     if status == 400:
-        raise BackendError(
-            Notice("searxng.bad_query", "SearXNG did not accept the query"),
-            code="bad_query",
-            cause=f"HTTP 400: {service_message(body)}",
-            fix=Notice("fix.query", "change the query, its language or its time range"),
-            actor="model",
-        )
+        message, cause = Notice("searxng.bad_query", "SearXNG did not accept the query"), f"HTTP 400: {service_message(body)}"
+        fix = Notice("fix.query", "change the query, its language or its time range")
+        raise BackendError(message, code="bad_query", cause=cause, fix=fix, actor="model")
     if status >= 500:
-        raise BackendError(
-            Notice("searxng.fault", "SearXNG has a fault"),
-            code="server_error",
-            cause=f"HTTP {status}",
-            fix=Notice("fix.its_log", "look into its log"),
-            retryable=True,
-            retry_after=retry_after(headers),
-        )
+        message, fix = Notice("searxng.fault", "SearXNG has a fault"), Notice("fix.its_log", "look into its log")
+        cause = f"HTTP {status}"
+        raise BackendError(message, code="server_error", cause=cause, fix=fix, retryable=True, retry_after=wish)
     raise _wrong_url(f"HTTP {status}")
 
 

@@ -197,42 +197,26 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
     where = urls.hide_userinfo(request.url.partition("?")[0])
     setting, service = "jina_timeout" if service == "jina" else "search_timeout", name_service(service)
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
-        return BackendError(
-            Notice("service.timeout", "{service} did not answer in time", service=service),
-            code="timeout",
-            cause=f"{where} took more than {request.timeout_s:g} s",
-            fix=f"try again, or raise {setting} in the config",
-            retryable=True,
-        )
+        message = Notice("service.timeout", "{service} did not answer in time", service=service)
+        delay, fix = f"{where} took more than {request.timeout_s:g} s", f"try again, or raise {setting} in the config"
+        return BackendError(message, code="timeout", cause=delay, fix=fix, retryable=True)
     match _root_cause(error):
         case ssl.SSLError():
-            return BackendError(
-                Notice("service.certificate", "{service} has no valid certificate", service=service),
-                code="tls",
-                cause=cause,
-                fix=f"check that {where} speaks https with a certificate this machine trusts (SSL_CERT_FILE)",
-            )
+            message = Notice("service.certificate", "{service} has no valid certificate", service=service)
+            fix = f"check that {where} speaks https with a certificate this machine trusts (SSL_CERT_FILE)"
+            return BackendError(message, code="tls", cause=cause, fix=fix)
         case socket.gaierror():
-            return BackendError(
-                Notice("service.unreachable", "{service} cannot be reached", service=service),
-                code="dns",
-                cause=Notice("network.host_name", "the name of its host cannot be resolved"),
-                fix=f"check the network, and the host in {where}",
-            )
+            message = Notice("service.unreachable", "{service} cannot be reached", service=service)
+            cause = Notice("network.host_name", "the name of its host cannot be resolved")
+            return BackendError(message, code="dns", cause=cause, fix=f"check the network, and the host in {where}")
         case ConnectionRefusedError():
-            return BackendError(
-                Notice("service.refused", "{service} refused the connection", service=service),
-                code="refused",
-                cause=Notice("service.not_listening", "nothing listens at {where}", where=where),
-                fix=Notice("fix.start_service", "start the service, or correct its URL"),
-            )
-    return BackendError(
-        Notice("service.broken", "the connection to {service} failed", service=service),
-        code="network",
-        cause=cause,
-        fix=Notice("fix.network", "check the network"),
-        retryable=True,
-    )
+            message = Notice("service.refused", "{service} refused the connection", service=service)
+            cause = Notice("service.not_listening", "nothing listens at {where}", where=where)
+            fix = Notice("fix.start_service", "start the service, or correct its URL")
+            return BackendError(message, code="refused", cause=cause, fix=fix)
+    message = Notice("service.broken", "the connection to {service} failed", service=service)
+    fix = Notice("fix.network", "check the network")
+    return BackendError(message, code="network", cause=cause, fix=fix, retryable=True)
 
 
 def _root_cause(error: BaseException) -> BaseException:
@@ -247,9 +231,6 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _wrong_url(service: str, url: str, cause: str) -> BackendError:
-    return BackendError(
-        f"the URL of {service} cannot be used",
-        code="wrong_url",
-        cause=urls.hide_userinfo(cause),
-        fix=f"correct {urls.hide_userinfo(url)[:200]!r} in the configuration",
-    )
+    fix = f"correct {urls.hide_userinfo(url)[:200]!r} in the configuration"
+    cause = urls.hide_userinfo(cause)
+    return BackendError(f"the URL of {service} cannot be used", code="wrong_url", cause=cause, fix=fix)
