@@ -24,7 +24,6 @@ from nexi.types import Hit, Query
 NAME = "searxng"
 
 _TIME_RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
-_CAPTCHA = "captcha"
 
 
 class Searxng(Struct, frozen=True):
@@ -74,13 +73,8 @@ class Searxng(Struct, frozen=True):
 def _parse_hit(result: Any) -> Hit | None:
     if not isinstance(result, dict) or not isinstance(result.get("url"), str) or not result["url"]:
         return None
-    return Hit(
-        url=result["url"],
-        title=_text_of(result.get("title")),
-        snippet=_text_of(result.get("content")),
-        published=_text_of(result.get("publishedDate") or result.get("pubdate")),
-        backend=NAME,
-    )
+    title, snippet = _text_of(result.get("title")), _text_of(result.get("content"))
+    return Hit(result["url"], title, snippet, _text_of(result.get("publishedDate") or result.get("pubdate")), NAME)
 
 
 def _text_of(value: Any) -> str:
@@ -127,13 +121,10 @@ def _parse_object(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if "html" in kind or body.lstrip()[:1] == b"<":
             raise _wrong_url(Notice("searxng.html", "the answer is a web page and no JSON")) from error
-        raise BackendError(
-            Notice("searxng.unreadable", "SearXNG sent an answer that cannot be read"),
-            code="bad_json",
-            cause=f"its JSON is broken: {str(error)[:200]}",
-            fix=Notice("fix.proxy_between", "try again; if it stays, look for a proxy that changes its answers"),
-            retryable=True,
-        ) from error
+        message = Notice("searxng.unreadable", "SearXNG sent an answer that cannot be read")
+        cause = f"its JSON is broken: {str(error)[:200]}"
+        fix = Notice("fix.proxy_between", "try again; if it stays, look for a proxy that changes its answers")
+        raise BackendError(message, code="bad_json", cause=cause, fix=fix, retryable=True) from error
     if not isinstance(data, dict):
         raise _wrong_url(Notice("searxng.other_json", "the answer is JSON of another kind"))
     return data
@@ -145,29 +136,21 @@ def _check_engines(unresponsive: Any) -> None:
     if not reasons:
         return
     cause = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
-    if all(_CAPTCHA in reason.lower() for reason in reasons.values()):
-        raise BackendError(
-            Notice("searxng.captcha", "the search engines behind SearXNG require a captcha"),
-            code="captcha",
-            cause=cause,
-            fix=Notice("fix.other_engines", "wait, or enable other engines in its settings.yml"),
-        )
+    if all("captcha" in reason.lower() for reason in reasons.values()):
+        message = Notice("searxng.captcha", "the search engines behind SearXNG require a captcha")
+        fix = Notice("fix.other_engines", "wait, or enable other engines in its settings.yml")
+        raise BackendError(message, code="captcha", cause=cause, fix=fix)
+    ways = "wait for the suspension to end, enable other engines in its settings.yml, or check its network"
     raise BackendError(
         Notice("searxng.engines", "no search engine behind SearXNG answered"),
         code="engines_suspended",
         cause=cause,
-        fix=Notice(
-            "fix.suspended_engines",
-            "wait for the suspension to end, enable other engines in its settings.yml, or check its network",
-        ),
+        fix=Notice("fix.suspended_engines", ways),
         retryable=not any("suspended" in reason.lower() for reason in reasons.values()),
     )
 
 
 def _wrong_url(cause: str) -> BackendError:
-    return BackendError(
-        Notice("searxng.none", "there is no SearXNG at this URL"),
-        code="wrong_url",
-        cause=cause,
-        fix=Notice("fix.searxng_url", "set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:8080"),
-    )
+    message = Notice("searxng.none", "there is no SearXNG at this URL")
+    fix = Notice("fix.searxng_url", "set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:8080")
+    return BackendError(message, code="wrong_url", cause=cause, fix=fix)

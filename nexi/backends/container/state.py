@@ -1,7 +1,7 @@
 """Who uses the container: a small file that all processes of the machine share, and the lock around it.
 
 A user is a process by its PID and the moment it began, since a PID alone is soon another process's; one process may hold
-several seats. What a container is and how it is started is not known here.
+several seats.
 """
 
 from __future__ import annotations
@@ -86,12 +86,10 @@ class StateFile:
         try:
             while not take_lock(fd):
                 if patience.seconds_left() <= 0:
-                    raise BackendError(
-                        "SearXNG is being started or stopped by another process",
-                        code="start_busy",
-                        cause=f"it was not done within {patience.seconds:g} s",
-                        fix="try again in a moment; `nexi searxng status` says how it is",
-                    )
+                    cause = f"it was not done within {patience.seconds:g} s"
+                    fix = "try again in a moment; `nexi searxng status` says how it is"
+                    message = "SearXNG is being started or stopped by another process"
+                    raise BackendError(message, code="start_busy", cause=cause, fix=fix)
                 patience.pause(POLL_S)
             yield
         finally:
