@@ -1,6 +1,6 @@
 """What the embedded store reads from its tables: sources, passages, and the slots a scope covers.
 
-`sqlite.py` calls it in the reader's thread, inside one read transaction, so that words, vectors and texts are of one moment.
+It is called inside one read transaction, so that words, vectors and texts are of one moment.
 """
 
 from __future__ import annotations
@@ -67,14 +67,7 @@ def list_unembedded(db: sqlite3.Connection, count: int) -> list[Passage]:
 
 def read_passages(db: sqlite3.Connection, ranking: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
     """The chunks behind ids, each with the first source in scope that leads to it. What the disk has lost is left out."""
-    where = scope_condition(scope)
-    ids = [chunk for chunk, _ in ranking]
-    try:
-        rows = _read_rows(db, ids, where)
-    except sqlite3.DatabaseError as error:
-        if not _faults.is_damage(error):
-            raise
-        rows = [row for chunk in ids for row in _read_row(db, chunk, where)]
+    rows = _read_rows(db, [chunk for chunk, _ in ranking], scope_condition(scope))
     row_by_chunk = {row[0]: row for row in rows}
     return [_parse_passage(row_by_chunk[chunk], score) for chunk, score in ranking if chunk in row_by_chunk]
 
@@ -83,16 +76,13 @@ def _read_rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> 
     first = f"SELECT s.id FROM sources s WHERE s.body = c.id / {CHUNKS} AND {where.sql or 1} ORDER BY s.id LIMIT 1"  # noqa: S608
     marks = ", ".join("?" * len(ids))
     sql = f"SELECT {_PASSAGE} FROM chunks c JOIN sources s ON s.id = ({first}) WHERE c.id IN ({marks})"  # noqa: S608
-    return db.execute(sql, (*where.values, *ids)).fetchall()
-
-
-def _read_row(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]:
     try:
-        return _read_rows(db, [chunk], where)
+        return db.execute(sql, (*where.values, *ids)).fetchall()
     except sqlite3.DatabaseError as error:
         if not _faults.is_damage(error):
             raise
-        return []
+    # each by itself, so that only what the disk has lost is left out
+    return [row for chunk in ids for row in _read_rows(db, [chunk], where)] if len(ids) > 1 else []
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
@@ -130,11 +120,11 @@ class Nearest:
         vectors = self._vectors.read_vectors(int(about["epoch"]), slots, dims)
         if int(about["generation"]) != self._generation:
             self._generation, self._chosen = int(about["generation"]), {}
-        selection = None if scope == EVERYTHING else self._chosen.get(scope)
-        if selection is None and scope != EVERYTHING:
+        if scope != EVERYTHING and scope not in self._chosen:
             if len(self._chosen) >= MAX_SELECTIONS:
                 self._chosen = {}
-            selection = self._chosen[scope] = choose_slots(vectors, _select_slots(db, scope))
+            self._chosen[scope] = choose_slots(vectors, _select_slots(db, scope))
+        selection = self._chosen.get(scope)  # none for everything
         width = count
         while True:
             near = find_nearest(vectors, vector, width, selection, self._first_pass)

@@ -1,7 +1,6 @@
 """The embedded knowledge store: one SQLite file, with the vectors in files beside it.
 
-The KnowledgeStore port is above; below are a thread for reading and one for writing, so that a search never waits for a
-write. Several processes may use one file at once. It refuses to know how its passages are ranked further.
+One thread reads and one writes, so that a search never waits for a write. Several processes may use one file at once.
 """
 
 from __future__ import annotations

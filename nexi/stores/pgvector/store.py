@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.notices import Notice
 from nexi.stores import _faults, _writing
-from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
+from nexi.stores._scope import reverse_domain, scope_condition
 from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, Rows, StatementRunner, Values, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
@@ -302,11 +302,9 @@ class _Writing:
 
     def add_vectors(self, vectors: Mapping[str, Vector], embedder: str, dims: int) -> None:
         if not self._has_pgvector():
-            raise StoreError(
-                "Vectors cannot be stored",
-                cause="this database has no pgvector",
-                fix="install the extension vector for Postgres and restart nexi, or set QDRANT_URL",
-            )
+            cause = "this database has no pgvector"
+            fix = "install the extension vector for Postgres and restart nexi, or set QDRANT_URL"
+            raise StoreError("Vectors cannot be stored", cause=cause, fix=fix)
         embeddings = self._claim(embedder, dims)
         sql = "select id from chunks where collection = %(collection)s and id = any(%(ids)s) for key share"
         rows = self._run(sql, collection=self._collection, ids=[int(name) for name in vectors])
@@ -419,20 +417,15 @@ class _Writing:
         return number, True
 
     def _put_source(self, source: StoredSource, body: int) -> None:
-        domain = _clean_text(source.domain or _writing.domain_of(source.url))
+        clean = _writing.clean_source(source, _clean_text)
+        names = ("url", "title", "domain", "language", "fetched_at", "published", "updated")
         row = {
             "collection": self._collection,
             "key": _clean_text(_writing.key_of(source.url)),
             "body": body,
-            "url": _clean_text(source.url),
-            "title": _clean_text(source.title),
-            "domain": domain,
-            "host": reverse_domain(domain) if domain else "",
-            "language": _clean_text(source.language.lower()),
-            "fetched_at": normalise_time(_clean_text(source.fetched_at)),
-            "tags": [_clean_text(tag) for tag in source.tags],
-            "published": _clean_text(source.published),
-            "updated": _clean_text(source.updated),
+            "host": reverse_domain(clean.domain) if clean.domain else "",
+            "tags": list(clean.tags),
+            **{name: getattr(clean, name) for name in names},
         }
         sql = "select body from sources where collection = %(collection)s and key = %(key)s"
         before = self._run(sql, collection=self._collection, key=row["key"])

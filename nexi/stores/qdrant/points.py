@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from nexi.stores._scope import normalise_time
-from nexi.stores._writing import clean_text, count_words, digest_of, domain_of, fingerprint_of, key_of
+from nexi.stores._writing import clean_source, clean_text, count_words, digest_of, fingerprint_of, key_of
 from nexi.text import stems, terms
 from nexi.types import IndexedPage, Passage, StoredSource
 
@@ -36,15 +35,6 @@ def chunk_id(key: str, number: int) -> str:
     return str(uuid.uuid5(SPACE, f"{key}#{number}"))
 
 
-def _count_terms(text: str) -> Counter[int]:
-    """Numbers of the terms of a text, by their roots; of an unspaced script, every character too."""
-    counts: Counter[int] = Counter()
-    for term in terms.extract_terms(clean_text(text)):
-        forms = {term, term[0]} if terms.is_unspaced(term) else {stems.stem(term)}
-        counts.update(_term_number(form) for form in forms)
-    return counts
-
-
 def asked_words(text: str) -> list[int]:
     return sorted({_term_number(t if terms.is_unspaced(t) else stems.stem(t)) for t in terms.question_terms(clean_text(text))})
 
@@ -54,8 +44,11 @@ def _term_number(term: str) -> int:
 
 
 def sparse_vector(title: str, heading: str, context: str, text: str) -> tuple[list[int], list[float]]:
-    """Terms and weights of a chunk with what stands above it."""
-    counts = _count_terms("\n".join((title, heading, context, text)))
+    """Terms and weights of a chunk with what stands above it, by their roots; of an unspaced script, every character too."""
+    counts: Counter[int] = Counter()
+    for term in terms.extract_terms(clean_text("\n".join((title, heading, context, text)))):
+        forms = {term, term[0]} if terms.is_unspaced(term) else {stems.stem(term)}
+        counts.update(_term_number(form) for form in forms)
     norm = SATURATION * (1 - LENGTH + LENGTH * counts.total() / TYPICAL)
     weights = {term: times * (SATURATION + 1) / (times + norm) for term, times in counts.items()}
     return list(weights), list(weights.values())
@@ -63,25 +56,18 @@ def sparse_vector(title: str, heading: str, context: str, text: str) -> tuple[li
 
 def about_source(page: IndexedPage) -> Payload:
     """What is kept of a source, as chunks carry it too: a filter must hold for one source, not for several together."""
-    source = page.source
-    domain = clean_text(source.domain or domain_of(source.url))
-    when = normalise_time(clean_text(source.fetched_at))
-    labels = [label for label in domain.lower().strip(".").split(".") if label]
+    source = clean_source(page.source)
+    labels = [label for label in source.domain.lower().strip(".").split(".") if label]
     # `en-gb` is also `en`
-    parts = [part for part in clean_text(source.language.lower()).split("-") if part]
+    parts = [part for part in source.language.split("-") if part]
+    names = ("url", "title", "domain", "language", "fetched_at", "published", "updated")
     return {
-        "key": key_of(source.url),
-        "url": clean_text(source.url),
-        "title": clean_text(source.title),
-        "domain": domain,
+        "key": key_of(page.source.url),
+        **{name: getattr(source, name) for name in names},
         "within": [".".join(labels[i:]) for i in range(len(labels))],
-        "language": clean_text(source.language.lower()),
         "languages": ["-".join(parts[: i + 1]) for i in range(len(parts))],
-        "fetched_at": when,
-        "fetched": to_seconds(when),
-        "tags": [clean_text(tag) for tag in source.tags],
-        "published": clean_text(source.published),
-        "updated": clean_text(source.updated),
+        "fetched": to_seconds(source.fetched_at),
+        "tags": list(source.tags),
     }
 
 

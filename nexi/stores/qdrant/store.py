@@ -42,18 +42,12 @@ def _translate_errors(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitabl
         try:
             return await method(*given, **named)
         except (ApiException, ResponseHandlingException, OSError) as error:
-            raise _store_error(error) from error
+            is_refusal = getattr(error, "status_code", 0) in (401, 403)
+            cause = " ".join(str(error).split())[:300] or type(error).__name__
+            fix = "Set QDRANT_API_KEY to a key of this server." if is_refusal else "Check QDRANT_URL and that the server runs."
+            raise StoreError("The Qdrant server could not be used", cause=cause, fix=fix, code="store_qdrant") from error
 
     return call
-
-
-def _store_error(error: Exception) -> StoreError:
-    status = getattr(error, "status_code", 0)
-    cause = " ".join(str(error).split())[:300] or type(error).__name__
-    fix = (
-        "Set QDRANT_API_KEY to a key of this server." if status in (401, 403) else "Check QDRANT_URL and that the server runs."
-    )
-    return StoreError("The Qdrant server could not be used", cause=cause, fix=fix, code="store_qdrant")
 
 
 class QdrantStore:
@@ -106,9 +100,8 @@ class QdrantStore:
         twin = await self._first_point(self._sources, self._own(digest=source.digest))
         if twin is None:
             return False
-        payload = points.source_payload(IndexedPage(source))
         body = {key: twin.payload[key] for key in ("digest", "fingerprint", "chunks", "words")}
-        await self._attach_url(state["collection"], {**payload, **body})
+        await self._attach_url(state["collection"], points.source_payload(IndexedPage(source)) | body)
         return True
 
     @_translate_errors
@@ -151,15 +144,15 @@ class QdrantStore:
                 await self._make_chunks(coming)
                 await self._copy_changed(state["collection"], name)
                 await self._save_state({**state, "next": coming})
-            await self._write_vectors(coming["collection"], await self._keep_stored(coming["collection"], vectors))
+            await self._write_stored(coming["collection"], vectors)
             return await self._switch_when_whole({**state, "next": coming}, coming)
         state = await self._claim_embedder(state, embedder, dims)
-        return await self._write_vectors(state["collection"], await self._keep_stored(state["collection"], vectors))
+        return await self._write_stored(state["collection"], vectors)
 
-    async def _keep_stored(self, collection: str, vectors: Mapping[str, Vector]) -> dict[str, Vector]:
+    async def _write_stored(self, collection: str, vectors: Mapping[str, Vector]) -> None:
         """Those whose chunks are still there."""
         there = await self._client.retrieve(collection, list(vectors), with_payload=False)
-        return {str(point.id): vectors[str(point.id)] for point in there}
+        await self._write_vectors(collection, {str(point.id): vectors[str(point.id)] for point in there})
 
     async def _write_vectors(self, collection: str, vectors: Mapping[str, Vector]) -> None:
         """The vectors of points by their ids, which must be there."""
@@ -214,7 +207,6 @@ class QdrantStore:
         if state["dims"]:
             await self._move_chunks(state, {"embedder": "", "dims": 0, "collection": f"{self._prefix}_words"})
 
-    @_translate_errors
     async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
         """The server keeps its own files in order."""
         now = await self.stats()
