@@ -1,10 +1,9 @@
 """Pages that were read once, kept on disk for a day around any fetcher.
 
-Callers hold the ContentFetcher port; below are another fetcher and a folder. A page is one file, named by the
-sha1 of fetcher and normal URL: a line of JSON that says what the page says of itself, then its text. Its age is the
-file's mtime, so that sweeping opens nothing. Only pages with text are kept, failures never. A page past its time is asked
-for again with what the site said of it (ETag, Last-Modified) where the fetcher can. A disk that fails costs the cache and
-nothing else.
+A page is one file, named by the sha1 of fetcher and normal URL: a line of JSON that says what the page says of itself, then
+its text. Its age is the file's mtime, so that sweeping opens nothing. Only pages with text are kept, failures never. A page
+past its time is asked for again with what the site said of it (ETag, Last-Modified) where the fetcher can. A disk that fails
+costs the cache and nothing else.
 """
 
 from __future__ import annotations

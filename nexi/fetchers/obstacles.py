@@ -1,7 +1,6 @@
 """What stands between us and a page: a status that is none, a challenge, a login, a script that would write the text.
 
-Above sit the fetchers that see the answer; below nothing. Pure: it looks at status, headers, bytes and the text that was found
-in them, and names the obstacle with what would overcome it. A page with enough text is never doubted.
+Pure: it names the obstacle with what would overcome it. A page with enough text is never doubted.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _BLOCKED = {
     451: "the page is withheld for legal reasons",
     503: "the site is overloaded or refuses automated readers",
 }
-_FIXES = {401: LOGIN_FIX, 429: "wait, or try another page", 451: "try another page"}
+_FIXES = {401: LOGIN_FIX, 429: "wait, or try another page", 451: OTHER_FIX}
 
 _CHALLENGE = re.compile(
     r"just a moment\.\.\.|attention required! \| cloudflare|verify(?:ing)? (?:that )?you are (?:a )?human|are you a robot\b"
@@ -69,16 +68,11 @@ def check_status(status: int, headers: Mapping[str, str], url: Url) -> None:
             retry_after=retry_after(headers),
         )
     if status in (404, 410):
-        raise FetchError(
-            f"{url.href[:200]} does not exist",
-            cause=f"HTTP {status}",
-            fix=Notice("fix.new_address", "ask in other words, or search for its new address"),
-            status=status,
-        )
+        search_fix = Notice("fix.new_address", "ask in other words, or search for its new address")
+        raise FetchError(f"{url.href[:200]} does not exist", cause=f"HTTP {status}", fix=search_fix, status=status)
     if not 200 <= status < 300 or status in (204, 205):
-        raise FetchError(
-            f"{url.href[:200]} could not be read", cause=f"HTTP {status}", fix="try again later or another page", status=status
-        )
+        retry_fix = "try again later or another page"
+        raise FetchError(f"{url.href[:200]} could not be read", cause=f"HTTP {status}", fix=retry_fix, status=status)
 
 
 def _named_by(headers: Mapping[str, str]) -> str:
@@ -101,9 +95,8 @@ def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is
     head = data[:HEAD_BYTES]
     visible = f"{content.title}\n{text}"
     if _CHALLENGE.search(visible) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
-        raise _obstacle_error(
-            url, "the site asks its visitors to prove that they are human", OTHER_FIX if is_rendered else BROWSER_FIX
-        )
+        fix = OTHER_FIX if is_rendered else BROWSER_FIX
+        raise _obstacle_error(url, "the site asks its visitors to prove that they are human", fix)
     if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(url)):
         raise _obstacle_error(url, "the page requires a login", LOGIN_FIX)
     is_empty_app = _SCRIPT.search(head) and (not text or (len(text) < BARE // 4 and _APP_ROOT.search(head)))

@@ -1,8 +1,7 @@
 """The program that drives a browser, run in a process of its own: crawl4ai on Chromium, one line of JSON a page.
 
-Above sits `nexi.fetchers.browser`, which starts it, asks on its input and reads its output; below, crawl4ai and a Chromium
-that it starts and ends itself; nothing of nexi's. crawl4ai prints, keeps a folder in its user's home and takes seconds to
-import: here it may. The program ends when its input ends, so that a nexi that was killed leaves no browser and no folder.
+It imports nothing of nexi's. crawl4ai prints, keeps a folder in its user's home and takes seconds to import: here it may. The
+program ends when its input ends, so that a nexi that was killed leaves no browser and no folder.
 """
 
 from __future__ import annotations
@@ -25,50 +24,22 @@ EMPTY_MS = 3_000
 PATIENCE = 0.6  # of the deadline; what a page wrote until then is the page
 MAX_HTML = 2_000_000
 
-_UNWANTED = (
-    "OptimizationHints", "OptimizationGuideModelDownloading", "MediaRouter", "DialMediaRouteProvider", "Translate",
-    "NetworkTimeServiceQuerying", "PreconnectToSearch", "NavigationPredictor", "InterestFeedContentSuggestions",
-    "CertificateTransparencyComponentUpdater", "AutofillServerCommunication", "Prerender2", "WebTransport",
-)  # fmt: skip
-_GREETINGS = (
-    "--gaia-url", "--google-base-url", "--google-apis-url", "--gcm-checkin-url", "--gcm-registration-url",
-    "--variations-server-url",
-)  # fmt: skip
-# WebRTC would send datagrams past the proxy; the switches alone do not stop it.
-_PREFERENCES = {"webrtc": {"ip_handling_policy": "disable_non_proxied_udp", "multiple_routes_enabled": False}}
-_SETTLED = """js:() => {
-  const now = performance.now(), length = document.body ? document.body.innerText.trim().length : 0;
-  if (window.__length !== length) { window.__length = length; window.__since = now; }
-  return now > %d || (document.readyState === 'complete' && now - window.__since > (length ? %d : %d));
-}"""
+_CHROMIUM = json.loads(Path(__file__).with_name("chromium.json").read_text(encoding="utf-8"))
+_SETTLED = Path(__file__).with_name("settled.js").read_text(encoding="utf-8").strip()  # with places for milliseconds
 
 
 def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: bool) -> list[str]:
     """How Chromium is started: no window, no way out but the proxy, nothing kept."""
     options = {
         "--proxy-server": f"http://127.0.0.1:{proxy_port}",
-        "--proxy-bypass-list": "<-loopback>",  # without this, loopback and link-local addresses go past the proxy
-        "--host-resolver-rules": "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-        "--webrtc-ip-handling-policy": "disable_non_proxied_udp",
-        "--force-webrtc-ip-handling-policy": "disable_non_proxied_udp",
         "--user-data-dir": folder,
-        "--remote-debugging-port": "0",
-        "--remote-debugging-address": "127.0.0.1",
-        "--js-flags": "--max-old-space-size=256",
-        "--blink-settings": "imagesEnabled=false",
-        "--disable-features": ",".join(_UNWANTED),
+        # without <-loopback> among them, loopback and link-local addresses go past the proxy
+        **_CHROMIUM["options"],
+        "--disable-features": ",".join(_CHROMIUM["disabled_features"]),
         # Chromium contacts Google unless told otherwise; these hosts do not exist.
-        **dict.fromkeys(_GREETINGS, "http://127.0.0.1:9"),
+        **dict.fromkeys(_CHROMIUM["greetings"], "http://127.0.0.1:9"),
     }
-    switches = [
-        "--headless=new", "--disable-quic", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps", "--disable-breakpad",
-        "--disable-client-side-phishing-detection", "--disable-domain-reliability", "--disable-field-trial-config",
-        "--dns-prefetch-disable", "--no-first-run", "--no-default-browser-check", "--no-pings", "--mute-audio",
-        "--deny-permission-prompts", "--block-new-web-contents",
-    ]  # fmt: skip
-    if not sandbox:
-        switches.append("--no-sandbox")
+    switches = [*_CHROMIUM["switches"], *(() if sandbox else ("--no-sandbox",))]
     return [program, *switches, *(f"{name}={value}" for name, value in options.items()), "about:blank"]
 
 
@@ -163,7 +134,8 @@ def main() -> None:
     os.dup2(2, 1)  # whatever is printed from here on is no answer
     profile = Path(folder) / "Default"
     profile.mkdir(parents=True)
-    (profile / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="utf-8")  # for what no switch says
+    # WebRTC would send datagrams past the proxy; the switches alone do not stop it
+    (profile / "Preferences").write_text(json.dumps(_CHROMIUM["preferences"]), encoding="utf-8")
     chromium = Chromium(chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes"))
     try:
         library = import_module("crawl4ai")
