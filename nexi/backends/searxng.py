@@ -85,31 +85,30 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
     if status == 200:
         return
     if status == 403:
-        why = "HTTP {n}: the instance has its JSON format switched off, which is its default"
-        raise BackendError(
-            Notice("searxng.json_off", "SearXNG refuses to answer in JSON"),
-            code="json_disabled",
-            cause=Notice("searxng.json_off_why", why, n=status),
-            fix=Notice("fix.searxng_json", "add `json` to search.formats in its settings.yml and restart it"),
+        why = Notice(
+            "searxng.json_off_why", "HTTP {n}: the instance has its JSON format switched off, which is its default", n=status
         )
+        message = Notice("searxng.json_off", "SearXNG refuses to answer in JSON")
+        fix = Notice("fix.searxng_json", "add `json` to search.formats in its settings.yml and restart it")
+        raise BackendError(message, code="json_disabled", cause=why, fix=fix)
     wish = retry_after(headers)  # its own limiter names none; a proxy before it may
     if status == 429:
-        why = "HTTP {n}: its limiter counted too many requests, or does not take us for a browser"
-        raise BackendError(
-            Notice("searxng.limiter", "SearXNG limits how often it may be asked"),
-            code="limiter",
-            cause=Notice("searxng.limiter_why", why, n=status),
-            fix=Notice("fix.searxng_limiter", "set server.limiter to false in its settings.yml, or wait"),
-            retry_after=wish,
-            retryable=wish is not None,
+        why = Notice(
+            "searxng.limiter_why",
+            "HTTP {n}: its limiter counted too many requests, or does not take us for a browser",
+            n=status,
         )
+        message = Notice("searxng.limiter", "SearXNG limits how often it may be asked")
+        fix = Notice("fix.searxng_limiter", "set server.limiter to false in its settings.yml, or wait")
+        can_wait = wish is not None
+        raise BackendError(message, code="limiter", cause=why, fix=fix, retry_after=wish, retryable=can_wait)
     if status == 400:
         message, cause = Notice("searxng.bad_query", "SearXNG did not accept the query"), f"HTTP 400: {service_message(body)}"
         fix = Notice("fix.query", "change the query, its language or its time range")
         raise BackendError(message, code="bad_query", cause=cause, fix=fix, actor="model")
     if status >= 500:
-        message, fix = Notice("searxng.fault", "SearXNG has a fault"), Notice("fix.its_log", "look into its log")
-        cause = f"HTTP {status}"
+        message, cause = Notice("searxng.fault", "SearXNG has a fault"), f"HTTP {status}"
+        fix = Notice("fix.its_log", "look into its log")
         raise BackendError(message, code="server_error", cause=cause, fix=fix, retryable=True, retry_after=wish)
     raise _wrong_url(f"HTTP {status}")
 
@@ -140,14 +139,13 @@ def _check_engines(unresponsive: Any) -> None:
         message = Notice("searxng.captcha", "the search engines behind SearXNG require a captcha")
         fix = Notice("fix.other_engines", "wait, or enable other engines in its settings.yml")
         raise BackendError(message, code="captcha", cause=cause, fix=fix)
-    ways = "wait for the suspension to end, enable other engines in its settings.yml, or check its network"
-    raise BackendError(
-        Notice("searxng.engines", "no search engine behind SearXNG answered"),
-        code="engines_suspended",
-        cause=cause,
-        fix=Notice("fix.suspended_engines", ways),
-        retryable=not any("suspended" in reason.lower() for reason in reasons.values()),
+    message = Notice("searxng.engines", "no search engine behind SearXNG answered")
+    fix = Notice(
+        "fix.suspended_engines",
+        "wait for the suspension to end, enable other engines in its settings.yml, or check its network",
     )
+    can_retry = not any("suspended" in reason.lower() for reason in reasons.values())
+    raise BackendError(message, code="engines_suspended", cause=cause, fix=fix, retryable=can_retry)
 
 
 def _wrong_url(cause: str) -> BackendError:
