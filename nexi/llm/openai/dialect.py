@@ -60,8 +60,7 @@ def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
             {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
             for t in ask.tools
         ]
-    response_format = _response_format(ask, dialect)
-    if response_format:
+    if response_format := _response_format(ask, dialect):
         body["response_format"] = response_format
     if dialect.stream:
         body["stream"] = True
@@ -91,10 +90,11 @@ def _json_schema(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _messages_to_dicts(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
-    if ask.tools and dialect.rung != "native":
-        return [m.to_dict() for m in _with_instructions(_plain_messages(ask.messages), _describe_tools(ask.tools, dialect))]
-    if not ask.tools and dialect.rung != "native":
-        return [m.to_dict() for m in _with_schema(_plain_messages(ask.messages), ask, dialect)]
+    if dialect.rung != "native":
+        plain = _plain_messages(ask.messages)
+        if ask.tools:
+            return [m.to_dict() for m in _with_instructions(plain, _describe_tools(ask.tools, dialect))]
+        return [m.to_dict() for m in _with_schema(plain, ask, dialect)]
     messages = []
     for message in _with_schema(ask.messages, ask, dialect):
         # servers fail on a conversation in which an earlier call has broken arguments
@@ -106,9 +106,8 @@ def _messages_to_dicts(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
 def _with_schema(messages: Sequence[Message], ask: Ask, dialect: Dialect) -> Sequence[Message]:
     if ask.tools or ask.schema is None or dialect.form == "json_schema":
         return messages
-    return _with_instructions(
-        messages, f"Answer with one JSON object that fits this JSON schema, and nothing else:\n{_dump_json(ask.schema)}"
-    )
+    form = _dump_json(ask.schema)
+    return _with_instructions(messages, f"Answer with one JSON object that fits this JSON schema, and nothing else:\n{form}")
 
 
 def _with_instructions(messages: Sequence[Message], instructions: str) -> list[Message]:
@@ -149,11 +148,9 @@ def _valid_arguments(arguments: str) -> str:
 def _describe_tools(tools: Sequence[ToolSpec], dialect: Dialect) -> str:
     descriptions = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump_json(t.parameters)}" for t in tools)
     example = '{"tool": "' + tools[0].name + '", "arguments": {...}}'
-    how = (
-        f"Answer with one JSON object, {example}, that calls one tool."
-        if dialect.rung == "schema"
-        else f"To call a tool, answer with only a JSON object in a fenced block:\n```json\n{example}\n```"
-    )
+    how = f"To call a tool, answer with only a JSON object in a fenced block:\n```json\n{example}\n```"
+    if dialect.rung == "schema":
+        how = f"Answer with one JSON object, {example}, that calls one tool."
     return f"You have these tools:\n{descriptions}\n\n{how} You will then be given its result."
 
 

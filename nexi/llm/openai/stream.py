@@ -1,8 +1,7 @@
 """From the bytes of a chat completion to its text and tool calls.
 
-The adapter above feeds bytes and reads the draft; a Listener hears pieces as they come. Nothing is assumed of the server:
-it may stream or not, split anything anywhere, repeat ids or leave them out, stream its reasoning, never finish, or never stop.
-No network, no clock, no retry here.
+A Listener hears pieces as they come. Nothing is assumed of the server: it may stream or not, split anything anywhere, repeat
+ids or leave them out, stream its reasoning, never finish, or never stop.
 """
 
 from __future__ import annotations
@@ -26,13 +25,9 @@ _PENDING_BYTES = MAX_REPLY_BYTES + 250_000  # one event or one plain reply may h
 Hold = Literal["nothing", "calls", "everything"]
 
 _FINISHES: Mapping[str, Finish] = {
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "tool_use": "tool_calls",
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
+    **dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool_calls"),
+    **dict.fromkeys(("length", "max_tokens"), "length"),
+    **dict.fromkeys(("content_filter", "safety"), "content_filter"),
 }
 
 
