@@ -1,9 +1,9 @@
 """kiwix-serve: offline archives (ZIM) on this machine or in the house, searched by their own index.
 
 Its search wants every word, so that a whole question finds nothing. The words of the question are counted first, each alone;
-then all of them are asked for, and fewer and fewer, the most common dropped first, until there are enough pages; then each rare
-word is left out once, since the right page may have another word for it. The pages are ranked here, by the rare words that
-they have. Answers are read by pure functions; pages are read from their addresses by the ordinary fetcher.
+then all of them are asked for, and fewer and fewer, the most common dropped first, until there are enough pages; then each
+rare word is left out once, since the right page may have another word for it. The pages are ranked here, by the rare words
+that they have.
 """
 
 from __future__ import annotations

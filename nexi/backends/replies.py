@@ -1,7 +1,4 @@
-"""How the answers of web services are read: what a status means, and JSON that may be anything.
-
-Shared by the dialects; pure. Every refusal becomes a BackendError with a code, a cause and a fix.
-"""
+"""How the answers of web services are read: what a status means, and JSON that may be anything. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One shared way to ask a search service over HTTP, and what every such backend has in common.
 
-A backend is a `BackendDialect`: a name and two pure functions, `request` and `parse`, tested with recorded answers.
-`HttpBackend` puts a dialect on a `Sender` and is the SearchBackend port. The sender knows httpx2 and what can fail below
-HTTP; it knows no service. The URLs here are the operator's word and pass no guard.
+A backend is a `BackendDialect`: a name and two pure functions, `request` and `parse`, tested with recorded answers. The URLs
+here are the operator's word and pass no guard.
 """
 
 from __future__ import annotations
@@ -131,11 +130,10 @@ class Sender:
 
 
 class HttpBackend:
-    """A dialect on a sender: the SearchBackend port.
+    """A dialect on a sender: the SearchBackend port."""
 
-    With several keys there is one dialect for each: a key that is refused, spent or limited gives way to the next, and the
-    one that worked is asked first from then on.
-    """
+    # With several keys there is one dialect for each: a key that is refused, spent or limited gives way to the next, and the
+    # one that worked is asked first from then on.
 
     def __init__(self, dialect: BackendDialect, sender: Sender, *, spares: Sequence[BackendDialect] = ()) -> None:
         self._dialects = (dialect, *spares)

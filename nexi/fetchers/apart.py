@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 import nexi
 from nexi.config import reader_environment
 from nexi.errors import FetchError
 from nexi.extract import Extracted
-from nexi.extract.words import Part
 from nexi.formats import find_format
 from nexi.formats.worker import describe_lack_of_memory
 from nexi.tasks import FairPlaces, pause_timeout
@@ -68,9 +69,7 @@ async def read_apart(
         form = find_format(kind)
         message = answer["error"]["message"].replace("the document", f"the {form.name}" if form else "the document", 1)
         raise FetchError(**{**answer["error"], "message": message})
-    content = answer["read"]
-    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
-    return Extracted(**fields | {"parts": tuple(Part(*part) for part in content.get("parts", ()))})
+    return msgspec.convert(answer["read"], Extracted)
 
 
 async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[str, Any]:

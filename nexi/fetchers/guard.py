@@ -61,7 +61,7 @@ def forbidden_reason(address: str) -> str:
     if isinstance(ip, ipaddress.IPv6Address) and ip.scope_id:
         return "link-local"
     for name, network in _RULES:
-        if ip.version == network.version and ip in network:
+        if ip in network:
             return name
     if int(ip) >> 32 & 0xFFFF_FFFF in _ISATAP:
         return "ISATAP"
@@ -120,8 +120,7 @@ class AddressGuard:
             ip = ipaddress.ip_address(address)
         except ValueError:
             return reason
-        is_exception = any(ip.version == network.version and ip in network for network in self._networks)
-        return "" if is_exception else reason
+        return "" if any(ip in network for network in self._networks) else reason
 
     def _is_allowed_name(self, host: str, port: int, *, with_port: bool = False) -> bool:
         return (host, port) in self._hosts or (not with_port and (host, None) in self._hosts)

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
 
 from nexi.errors import FetchError
 from nexi.extract import Extracted
@@ -34,24 +37,11 @@ _BLOCKED = {
 }
 _FIXES = {401: LOGIN_FIX, 429: "wait, or try another page", 451: OTHER_FIX}
 
-_CHALLENGE = re.compile(
-    r"just a moment\.\.\.|attention required! \| cloudflare|verify(?:ing)? (?:that )?you are (?:a )?human|are you a robot\b"
-    r"|checking (?:if the site connection is secure|your browser before)|unusual traffic from your (?:computer )?network"
-    r"|enable javascript and cookies to continue|press (?:&|and) hold to confirm|access to this page has been denied"
-    r"|pardon our interruption|ddos protection by",
-    re.IGNORECASE,
-)
-_CHALLENGE_CODE = re.compile(
-    rb"/cdn-cgi/challenge-platform/|cf-chl-|_cf_chl_opt|px-captcha|captcha-delivery\.com|g-recaptcha|h-captcha|cf-turnstile",
-    re.I,
-)
+_WORDS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, list[str]])
+_CHALLENGE, _WANTS_SCRIPT = (re.compile("|".join(_WORDS[name]), re.IGNORECASE) for name in ("challenge", "wants_script"))
+_CHALLENGE_CODE = re.compile("|".join(_WORDS["challenge_code"]).encode(), re.IGNORECASE)
 _SCRIPT = re.compile(rb"<script\b", re.IGNORECASE)
 _APP_ROOT = re.compile(rb"<(?:div|main|app-root)[^>]{0,200}\bid=[\"']?(?:root|app|__next|__nuxt|___gatsby)\b|<app-root\b", re.I)
-_WANTS_SCRIPT = re.compile(
-    r"(?:enable|requires?|turn on|activate|needs?|without) (?:\w+ ){0,3}java ?script"
-    r"|java ?script (?:\w+ ){0,3}(?:disabled|required)",
-    re.IGNORECASE,
-)
 _PASSWORD = re.compile(rb"<input[^>]{0,300}\btype\s*=\s*[\"']?password", re.IGNORECASE)
 _LOGIN_PATH = re.compile(r"[/.](?:log-?in|sign-?in|auth|sso|accounts?/login|oauth2?)(?:[/.?]|$)", re.IGNORECASE)
 
@@ -85,10 +75,7 @@ def _named_by(headers: Mapping[str, str]) -> str:
 
 
 def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is_rendered: bool = False) -> None:
-    """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text.
-
-    Of a page that a browser has rendered, scripts have written what they write.
-    """
+    """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text."""
     text = content.text.strip()
     if len(text) >= ENOUGH_TEXT:
         return
@@ -99,6 +86,7 @@ def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is
         raise _obstacle_error(url, "the site asks its visitors to prove that they are human", fix)
     if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(url)):
         raise _obstacle_error(url, "the page requires a login", LOGIN_FIX)
+    # Of a page that a browser has rendered, scripts have written what they write.
     is_empty_app = _SCRIPT.search(head) and (not text or (len(text) < BARE // 4 and _APP_ROOT.search(head)))
     if not is_rendered and len(text) < BARE and (is_empty_app or _WANTS_SCRIPT.search(visible)):
         raise _obstacle_error(url, "a script would write its text (it needs JavaScript)", BROWSER_FIX)

@@ -1,7 +1,4 @@
-"""What goes wrong with stored knowledge, as errors a person can act on.
-
-The embedded store above raises only these; below are SQLite's result codes and the system's error numbers.
-"""
+"""What goes wrong with stored knowledge, as errors a person can act on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the embedded store reads from its tables: sources, passages, and the slots a scope covers.
-
-It is called inside one read transaction, so that words, vectors and texts are of one moment.
-"""
+"""What the embedded store reads, in one transaction so that words, vectors and texts are of one moment."""
 
 from __future__ import annotations
 
@@ -26,20 +23,12 @@ _PASSAGE = (
 MAX_SELECTIONS = 8
 
 
-def read_source(db: sqlite3.Connection, url: str) -> StoredSource | None:
-    sources = _query_sources(db, Condition("s.key = ?", (key_of(url),)), 1, 0)
-    return sources[0] if sources else None
-
-
 def has_body(db: sqlite3.Connection, digest: str) -> bool:
     return db.execute("SELECT 1 FROM bodies WHERE digest = ?", (digest,)).fetchone() is not None
 
 
-def list_sources(db: sqlite3.Connection, scope: Scope, count: int, skip: int) -> list[StoredSource]:
-    return _query_sources(db, scope_condition(scope), count, skip)
-
-
-def _query_sources(db: sqlite3.Connection, where: Condition, count: int, skip: int) -> list[StoredSource]:
+def list_sources(db: sqlite3.Connection, where: Condition, count: int, skip: int = 0) -> list[StoredSource]:
+    """The newest sources that meet a condition."""
     rows = db.execute(
         f"SELECT {_SOURCE} FROM sources s JOIN bodies b ON b.id = s.body WHERE {where.sql or 1} "  # noqa: S608  # values are bound
         "ORDER BY s.fetched_at DESC, s.id DESC LIMIT ? OFFSET ?",

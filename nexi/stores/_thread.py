@@ -1,7 +1,4 @@
-"""One thread that owns one SQLite connection.
-
-Work is sent from the event loop and runs in order, in the thread that opened the connection.
-"""
+"""One thread that owns one SQLite connection and does its work in order."""
 
 from __future__ import annotations
 

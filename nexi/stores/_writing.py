@@ -24,10 +24,7 @@ MAX_HOLE_SHARE = 0.25
 
 
 class StoreTransaction:
-    """One transaction's work. Slots that it frees are blanked by `after_commit`, when the transaction is over.
-
-    Below `min_holes` empty slots it moves no vectors.
-    """
+    """One transaction's work. `after_commit` blanks the slots it frees; below `min_holes` empty ones no vectors are moved."""
 
     def __init__(self, db: sqlite3.Connection, vectors: VectorWriter, min_holes: int) -> None:
         self._db = db

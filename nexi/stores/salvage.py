@@ -200,11 +200,9 @@ def _names_tables(db: sqlite3.Connection) -> bool:
 
 
 def _graft_first_page(path: Path, copy: Path) -> bool:
-    """Write a copy of the file, with its journal, that has a first page again; False where that cannot help.
-
-    Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only the
-    counters in it are of the file at hand.
-    """
+    """Write a copy of the file, with its journal, that has a first page again; False where that cannot help."""
+    # Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only
+    # the counters in it are of the file at hand.
     with closing(_thread.open_database(copy, lambda db: schema.prepare_tables(db, copy))) as new:
         new.execute("PRAGMA journal_mode=DELETE")
         size = int(new.execute("PRAGMA page_size").fetchone()[0])

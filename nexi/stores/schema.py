@@ -1,10 +1,9 @@
 """The tables of the embedded store, their version, and the way from each version to the next.
 
-`words` indexes chunks; what a question needs of whole pages is counted in it
-(`word_places`), so that a text is indexed once. A chunk's id is the number of its body times CHUNKS plus its place, so that
-a body is a range of ids and no index is needed between the two. Vectors lie in files beside it (`vectors.py`): a body has a
-range of their slots, from `slot` on; `epoch` names the files, `slots` is how many are taken, `holes` how many of those are
-free again.
+`words` indexes chunks; what a question needs of whole pages is counted in it (`word_places`), so that a text is indexed once.
+A chunk's id is the number of its body times CHUNKS plus its place, so that a body is a range of ids and no index is needed
+between the two. Vectors lie in files beside it: a body has a range of their slots, from `slot` on; `epoch` names the files,
+`slots` is how many are taken, `holes` how many of those are free again.
 """
 
 from __future__ import annotations
@@ -88,13 +87,13 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
 
 def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
     """Version 1 kept vectors in a table."""
-    from nexi.stores.vectors import VectorWriter
+    from nexi.stores.vectors import VectorWriter, load_numpy
 
     _run_script(db, _read_script("to_version_2"))
     dims, slots = int(read_meta(db, "dims") or 0), 0
     writer = VectorWriter(path)
     for body, data in db.execute("SELECT body, data FROM vectors ORDER BY body").fetchall():
-        rows = VectorWriter.rows_of(data, dims)
+        rows = load_numpy().frombuffer(data, "<f4").reshape(-1, dims)
         writer.write(1, slots, rows)
         db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (slots, body))
         slots += len(rows)

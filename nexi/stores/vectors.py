@@ -79,10 +79,6 @@ class VectorWriter:
         self._epoch = 0
         self._open: tuple[IO[bytes], IO[bytes]] | None = None
 
-    @staticmethod
-    def rows_of(data: bytes, dims: int) -> Array:
-        return load_numpy().frombuffer(data, "<f4").reshape(-1, dims)
-
     def write(self, epoch: int, slot: int, rows: Array) -> None:
         """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
         if self._open is None or self._epoch != epoch:

@@ -149,10 +149,8 @@ class ContainerEngine:
         return f"{result.out}\n{result.err}".strip() if result.code == 0 else ""
 
     def remove(self, name: str, patience: Patience) -> CommandResult:
-        """End the container and take its nameless volumes with it; that there is none is no trouble.
-
-        It has nothing to save, so it is killed: podman's `rm` alone waits ten seconds for a process that hears no signal.
-        """
+        """End the container and take its nameless volumes with it; that there is none is no trouble."""
+        # It has nothing to save, so it is killed: podman's `rm` alone waits ten seconds for a process that hears no signal.
         self.ask(patience, "kill", name)
         return self.ask(patience, "rm", "--force", "--volumes", name)
 

@@ -158,10 +158,8 @@ def _read_numbers(row: Row, path: str) -> list[int]:
 
 
 def read_crossref_updates(row: Row) -> tuple[str, str]:
-    """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them.
-
-    Some publishers retract a paper in its own record, which then updates itself. A paper that was reinstated is sound again.
-    """
+    """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them."""
+    # Some publishers retract a paper in its own record, which then updates itself. A paper that was reinstated is sound again.
     own = [update for update in dig_rows(row, "update-to") if _same_doi(update, row)]
     standing, notice = "", ""
     updates = [*dig_rows(row, "updated-by"), *own]
@@ -216,10 +214,8 @@ def read_europepmc(row: Row, caller: Caller) -> Hit | None:
 
 
 def _choose_standing(notices: Iterable[tuple[str, str]], kinds: Iterable[str]) -> tuple[str, str]:
-    """The gravest that notices, by kind and number, say of a paper, with that number; else what its own kinds say.
-
-    The kinds are MEDLINE's, and the same at Europe PMC and at PubMed.
-    """
+    """The gravest that notices, by kind and number, say of a paper, with that number; else what its own kinds say."""
+    # The kinds are MEDLINE's, and the same at Europe PMC and at PubMed.
     standing, notice = "", ""
     for kind, number in notices:
         if standing == "retracted":

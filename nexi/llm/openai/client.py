@@ -119,7 +119,7 @@ class OpenAICompatible:
 
     async def post(self, path: str, body: Mapping[str, Any], *, max_bytes: int) -> bytes:
         """The whole answer to a request that is no chat, with other keys and later where that may help. Raises LLMError."""
-        turn, attempt = _Turn(Ask((), (), 0, None, None), Listener(None, None, None), None), 0
+        turn, attempt = _Turn(Ask((), (), 0), Listener(), None), 0
         while True:
             try:
                 async with self._send_request("POST", path, body) as response, asyncio.timeout(self.idle_timeout_s):

@@ -353,11 +353,9 @@ class ReplyBuffer:
             self._tell_arguments(call)
 
     def _open_call(self, piece: Mapping[str, Any], name: str, text: str) -> _Call | None:
-        """The call that a piece goes on with, None if it begins one.
-
-        Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call when
-        the id is another, or when the one before is closed and this is no mere repetition of it.
-        """
+        """The call that a piece goes on with, None if it begins one."""
+        # Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call when
+        # the id is another, or when the one before is closed and this is no mere repetition of it.
         index, call_id = piece.get("index"), _as_text(piece.get("id"))
         call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
         if call is None or not name:

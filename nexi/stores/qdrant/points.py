@@ -1,7 +1,7 @@
 """Chunks and sources as Qdrant's points, and back.
 
-`store.py` sends them; nothing here speaks to a server. An id is made of the URL and the chunk's number, so storing a page
-again writes over it. Words are a sparse vector: BM25's weight of each term, to which the server adds its rarity.
+An id is made of the URL and the chunk's number, so storing a page again writes over it. Words are a sparse vector: BM25's
+weight of each term, to which the server adds its rarity.
 """
 
 from __future__ import annotations
@@ -110,10 +110,11 @@ def _dates_of(source: Payload) -> Payload:
     return {name: source.get(name, "") for name in ("published", "updated")}  # older points have none
 
 
-def build_passage(point: str, payload: Payload, source: Payload, score: float, owner: str = "") -> Passage:
+def build_passage(point: Any, source: Payload, score: float, owner: str = "") -> Passage:
+    """A chunk's point as a passage of one of its sources."""
     of_source = {name: source[name] for name in ("url", "title", "domain", "language", "fetched_at")} | _dates_of(source)
-    of_chunk = {name: payload[name] for name in ("number", "text", "heading", "context", "code", "start")}
-    return Passage(id=point, score=score, tags=tuple(source["tags"]), owner=owner, **of_source, **of_chunk)
+    of_chunk = {name: point.payload[name] for name in ("number", "text", "heading", "context", "code", "start")}
+    return Passage(id=str(point.id), score=score, tags=tuple(source["tags"]), owner=owner, **of_source, **of_chunk)
 
 
 def to_seconds(when: str) -> float:
