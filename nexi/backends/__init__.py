@@ -1,8 +1,4 @@
-"""Search backends by name. Each implements the SearchBackend port; third parties add theirs by `nexi.backends`.
-
-A factory gets `Settings` and the shared sender, and returns a backend. The module of a backend is imported when its name
-is asked for, and entry points are looked up only for a name nexi does not know.
-"""
+"""Search backends by name, each imported when its name is asked for; third parties add theirs by `nexi.backends`."""
 
 from __future__ import annotations
 
@@ -140,36 +136,22 @@ BACKENDS = (
 def require_backend(name: str, settings: Settings) -> Factory:
     """What makes the backend of that name; ConfigError when nobody provides it or its settings are incomplete."""
     factory = _own_factory(name) or settings.plugin or _third_party(name)
-    if name == "searxng" and not settings.base_url and settings.container is None:
-        raise ConfigError(
-            "the searxng backend has no URL",
-            cause="no instance is named",
-            fix="set SEARXNG_URL to the start page of an instance, like http://127.0.0.1:8080",
-        )
-    if name == "yacy" and not settings.base_url:
-        raise ConfigError(
-            "the yacy backend has no address",
-            cause="it is a peer of your own",
-            fix="nexi config set service_urls.yacy http://127.0.0.1:8090",
-        )
-    if name == "kiwix" and not settings.base_url:
-        raise ConfigError(
-            "the kiwix backend has no address",
-            cause="it is a kiwix-serve of your own",
-            fix="nexi config set service_urls.kiwix http://127.0.0.1:8080",
-        )
-    if name == "ripgrep" and not settings.root:
-        raise ConfigError(
-            "the ripgrep backend has no folder",
-            cause="it searches only a folder that you name",
-            fix="set grep_root to the folder of your code",
-        )
-    if name in NEEDS_KEY and not settings.api_key:
-        raise ConfigError(
-            Notice("service.no_key", "the {service} backend has no key", service=name),
-            cause=Notice("service.needs_key", "it requires one"),
-            fix=f"set {name.upper()}_API_KEY",
-        )
+    match name:
+        case "searxng" if not settings.base_url and settings.container is None:
+            fix = "set SEARXNG_URL to the start page of an instance, like http://127.0.0.1:8080"
+            raise ConfigError("the searxng backend has no URL", cause="no instance is named", fix=fix)
+        case "yacy" if not settings.base_url:
+            fix = "nexi config set service_urls.yacy http://127.0.0.1:8090"
+            raise ConfigError("the yacy backend has no address", cause="it is a peer of your own", fix=fix)
+        case "kiwix" if not settings.base_url:
+            fix = "nexi config set service_urls.kiwix http://127.0.0.1:8080"
+            raise ConfigError("the kiwix backend has no address", cause="it is a kiwix-serve of your own", fix=fix)
+        case "ripgrep" if not settings.root:
+            cause, fix = "it searches only a folder that you name", "set grep_root to the folder of your code"
+            raise ConfigError("the ripgrep backend has no folder", cause=cause, fix=fix)
+        case _ if name in NEEDS_KEY and not settings.api_key:
+            message = Notice("service.no_key", "the {service} backend has no key", service=name)
+            raise ConfigError(message, cause=Notice("service.needs_key", "it requires one"), fix=f"set {name.upper()}_API_KEY")
     return factory
 
 
@@ -192,8 +174,6 @@ def _third_party(name: str) -> Factory:
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         factory: Factory = entry.load()
         return factory
-    raise ConfigError(
-        f"there is no search backend called {name!r}",
-        cause=f"nexi has {', '.join(BACKENDS)}, and no installed package or plug-in file adds it",
-        fix="set search_backend to one of these, or install the plug-in that provides it",
-    )
+    cause = f"nexi has {', '.join(BACKENDS)}, and no installed package or plug-in file adds it"
+    fix = "set search_backend to one of these, or install the plug-in that provides it"
+    raise ConfigError(f"there is no search backend called {name!r}", cause=cause, fix=fix)

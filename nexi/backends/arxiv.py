@@ -39,9 +39,8 @@ class Arxiv(Struct, frozen=True):
         check_status("arXiv", status, headers, body)
         text = body.decode("utf-8", "replace")
         if "<feed" not in text[:2000]:
-            raise BackendError(
-                "arXiv sent an answer that cannot be read", code="bad_json", cause="it is no feed", fix="try again"
-            )
+            message = "arXiv sent an answer that cannot be read"
+            raise BackendError(message, code="bad_json", cause="it is no feed", fix="try again")
         return [hit for entry in _ENTRY.findall(text) if (hit := _parse_hit(entry))]
 
 

@@ -58,9 +58,8 @@ class DuckDuckGo:
         try:
             from ddgs import DDGS
         except ImportError as error:
-            raise BackendError(
-                "DuckDuckGo cannot be asked", code="not_installed", cause=str(error), fix="pip install ddgs"
-            ) from error
+            fix = "pip install ddgs"
+            raise BackendError("DuckDuckGo cannot be asked", code="not_installed", cause=str(error), fix=fix) from error
         client = DDGS(proxy=self._proxy or None, timeout=int(self._timeout_s), verify=self._certificates or True)
         rows: Sequence[dict[str, Any]] = client.text(text, **options)
         return rows
@@ -68,6 +67,7 @@ class DuckDuckGo:
 
 def _translate_error(error: Exception) -> BackendError:
     kind, cause = type(error).__name__, str(error)[:200]
+    unreachable = Notice("service.unreachable", "{service} cannot be reached", service="DuckDuckGo")
     if "No results" in cause:
         return BackendError(
             Notice("duckduckgo.empty", "DuckDuckGo gave no results"),
@@ -76,32 +76,15 @@ def _translate_error(error: Exception) -> BackendError:
             fix=Notice("fix.own_searxng", "try other words, wait, or set SEARXNG_URL to a SearXNG of your own"),
         )
     if kind == "RatelimitException":
-        return BackendError(
-            Notice("service.rate", "{service} limits how often it may be asked", service="DuckDuckGo"),
-            code="rate_limit",
-            cause=cause,
-            fix="wait, or set SEARXNG_URL",
-        )
+        message = Notice("service.rate", "{service} limits how often it may be asked", service="DuckDuckGo")
+        return BackendError(message, code="rate_limit", cause=cause, fix="wait, or set SEARXNG_URL")
+    fix = Notice("fix.network", "check the network")
     if any(mark in cause.lower() for mark in DNS_MARKS):  # also where the look-up itself took too long
-        cause = Notice("network.host_name", "the name of its host cannot be resolved")
-        return BackendError(
-            Notice("service.unreachable", "{service} cannot be reached", service="DuckDuckGo"),
-            code="dns",
-            cause=cause,
-            fix=Notice("fix.network", "check the network"),
-        )
+        no_name = Notice("network.host_name", "the name of its host cannot be resolved")
+        return BackendError(unreachable, code="dns", cause=no_name, fix=fix)
     if kind == "TimeoutException" or isinstance(error, TimeoutError):
-        return BackendError(
-            Notice("service.timeout", "{service} did not answer in time", service="DuckDuckGo"),
-            code="timeout",
-            cause=cause,
-            fix="try again, or raise search_timeout",
-            retryable=True,
-        )
+        message = Notice("service.timeout", "{service} did not answer in time", service="DuckDuckGo")
+        retry_fix = "try again, or raise search_timeout"
+        return BackendError(message, code="timeout", cause=cause, fix=retry_fix, retryable=True)
     cause = cause.partition(" > ")[0].rpartition("('")[2]  # the library chains its causes and prints them as code
-    return BackendError(
-        Notice("service.unreachable", "{service} cannot be reached", service="DuckDuckGo"),
-        code="network",
-        cause=plain_cause(cause),
-        fix=Notice("fix.network", "check the network"),
-    )
+    return BackendError(unreachable, code="network", cause=plain_cause(cause), fix=fix)

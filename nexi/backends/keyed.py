@@ -1,7 +1,6 @@
-"""Search services that need a key and answer in JSON: Brave, Exa, Firecrawl, Serper and Tavily. Pure; the sender does the rest.
+"""Search services that need a key and answer in JSON: Brave, Exa, Firecrawl, Serper and Tavily. Pure.
 
-Each is a row of `FORMS`: how a query is written for it, and where its answer has what a hit needs. Built from their
-documentation; not verified live.
+Each is a row of `FORMS`. Built from their documentation; not verified live.
 """
 
 from __future__ import annotations
@@ -21,17 +20,14 @@ _PERIODS = {"d": "day", "w": "week", "m": "month", "y": "year"}
 
 
 class KeyedForm(Struct, frozen=True):
-    """One service. `options` writes a query; what is empty of it is not sent.
-
-    `rows` is the path to the results, and `fields` are the names of a result's address, its text and perhaps its day.
-    """
+    """One service. `options` writes a query; what is empty of it is not sent."""
 
     title: str
     url: str
     key_header: str
     options: Callable[[Query], dict[str, Any]]
-    rows: str
-    fields: tuple[str, ...]
+    rows: str  # the path to the results
+    fields: tuple[str, ...]  # the names of a result's address, its text and perhaps its day
     filters: tuple[str, ...] = ("site", "time")
     is_post: bool = True
     max_chars: int | None = None

@@ -1,9 +1,9 @@
 """kiwix-serve: offline archives (ZIM) on this machine or in the house, searched by their own index.
 
 Its search wants every word, so that a whole question finds nothing. The words of the question are counted first, each alone;
-then all of them are asked for, and fewer and fewer, the most common dropped first, until there are enough pages; then each rare
-word is left out once, since the right page may have another word for it. The pages are ranked here, by the rare words that
-they have. Answers are read by pure functions; pages are read from their addresses by the ordinary fetcher.
+then all of them are asked for, and fewer and fewer, the most common dropped first, until there are enough pages; then each
+rare word is left out once, since the right page may have another word for it. The pages are ranked here, by the rare words
+that they have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from nexi.backends.replies import check_status, read_tag
-from nexi.backends.sender import BackendRequest, Sender
+from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError
 from nexi.text.terms import question_terms
 from nexi.types import Hit, Query
@@ -42,22 +42,16 @@ class _KiwixAnswer(Struct, frozen=True):
 def parse_search(base: str, status: int, headers: Mapping[str, str], body: bytes, dates: Mapping[str, str]) -> _KiwixAnswer:
     """Read an answer; `dates` are those of the archives by title. Raises BackendError."""
     if status == 404:  # what it answers where no archive has an index of its texts
-        raise BackendError(
-            "kiwix-serve has no archive that can be searched",
-            code="search_failed",
-            cause="none that it serves has an index of its texts, or its files are damaged: it leaves out a truncated one",
-            fix="look at its start page, and download the archive again if it is missing there",
-        )
+        cause = "none that it serves has an index of its texts, or its files are damaged: it leaves out a truncated one"
+        fix = "look at its start page, and download the archive again if it is missing there"
+        raise BackendError("kiwix-serve has no archive that can be searched", code="search_failed", cause=cause, fix=fix)
     check_status("kiwix-serve", status, headers, body)
     text = body.decode("utf-8", "replace")
     total = _TOTAL.search(text)
     if not total:
-        raise BackendError(
-            "kiwix-serve did not answer with search results",
-            code="bad_schema",
-            cause="the address leads to another program, or to a version before 3.3",
-            fix="nexi config set service_urls.kiwix http://127.0.0.1:8080",
-        )
+        cause = "the address leads to another program, or to a version before 3.3"
+        fix = "nexi config set service_urls.kiwix http://127.0.0.1:8080"
+        raise BackendError("kiwix-serve did not answer with search results", code="bad_schema", cause=cause, fix=fix)
     root = re.match(r"https?://[^/]+", base)
     hits = []
     for item in _ITEM.findall(text):
@@ -88,9 +82,7 @@ class KiwixBackend:
         self._base, self._sender, self._timeout_s = base.rstrip("/"), sender, timeout_s
 
     async def search(self, query: Query) -> list[Hit]:
-        catalogue = await self._sender.send(
-            NAME, BackendRequest(f"{self._base}/catalog/v2/entries", params=(("count", "-1"),), timeout_s=self._timeout_s)
-        )
+        catalogue = await self._send("catalog/v2/entries", ("count", "-1"))
         dates = parse_dates(catalogue.body) if catalogue.status == 200 else {}
         terms = question_terms(query.text)[:MAX_WORDS]
         counts = {word: (await self._ask([word], 1, dates)).total for word in terms}
@@ -109,10 +101,12 @@ class KiwixBackend:
         return pool.rank({word: math.log(1 + counts[words[-1]] / counts[word]) for word in words})[: query.count]
 
     async def _ask(self, words: Sequence[str], count: int, dates: Mapping[str, str]) -> _KiwixAnswer:
-        params = (("pattern", " ".join(words)), ("format", "xml"), ("pageLength", str(max(1, min(count, 50)))))
-        request = BackendRequest(f"{self._base}/search", params=params, timeout_s=self._timeout_s)
-        answer = await self._sender.send(NAME, request)
+        size = str(max(1, min(count, 50)))
+        answer = await self._send("search", ("pattern", " ".join(words)), ("format", "xml"), ("pageLength", size))
         return parse_search(self._base, answer.status, answer.headers, answer.body, dates)
+
+    async def _send(self, path: str, *params: tuple[str, str]) -> BackendResponse:
+        return await self._sender.send(NAME, BackendRequest(f"{self._base}/{path}", params=params, timeout_s=self._timeout_s))
 
 
 class _HitPool:

@@ -1,7 +1,4 @@
-"""How the answers of web services are read: what a status means, and JSON that may be anything.
-
-Shared by the dialects; pure. Every refusal becomes a BackendError with a code, a cause and a fix.
-"""
+"""How the answers of web services are read: what a status means, and JSON that may be anything. Pure."""
 
 from __future__ import annotations
 
@@ -26,47 +23,28 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
     cause = f"HTTP {status}: {service_message(body)}"
     fix_key = f"check {key_setting}" if key_setting else "this service needs no key; look for a proxy in between"
     if status in (401, 403):
-        raise BackendError(
-            Notice("service.refused_us", "{service} refused us", service=service),
-            code="wrong_key" if key_setting else "refused_us",
-            cause=cause,
-            fix=fix_key,
-        )
+        message = Notice("service.refused_us", "{service} refused us", service=service)
+        raise BackendError(message, code="wrong_key" if key_setting else "refused_us", cause=cause, fix=fix_key)
     if status == 402:
-        raise BackendError(
-            Notice("service.payment", "{service} requires payment", service=service),
-            code="quota",
-            cause=cause,
-            fix=f"top up the account, or change {key_setting or 'it'}",
-        )
+        fix = f"top up the account, or change {key_setting or 'it'}"
+        message = Notice("service.payment", "{service} requires payment", service=service)
+        raise BackendError(message, code="quota", cause=cause, fix=fix)
+    wish = retry_after(headers)
     if status == 429:
-        raise BackendError(
-            Notice("service.rate", "{service} limits how often it may be asked", service=service),
-            code="rate_limit",
-            cause=cause,
-            fix="wait, or put another backend before it in search_backend",
-            retry_after=retry_after(headers),
-            retryable=True,
-        )
+        fix = "wait, or put another backend before it in search_backend"
+        message = Notice("service.rate", "{service} limits how often it may be asked", service=service)
+        raise BackendError(message, code="rate_limit", cause=cause, fix=fix, retry_after=wish, retryable=True)
     if status in (301, 302, 303, 307, 308):
-        raise BackendError(
-            f"{service} sends us elsewhere",
-            code="redirect",
-            cause=f"HTTP {status} to {headers.get('location', 'an address it does not name')[:200]}",
-            fix="a login or a new address is the usual reason; try again later, or correct the address of the service",
-        )
+        target = f"HTTP {status} to {headers.get('location', 'an address it does not name')[:200]}"
+        fix = "a login or a new address is the usual reason; try again later, or correct the address of the service"
+        raise BackendError(f"{service} sends us elsewhere", code="redirect", cause=target, fix=fix)
     if status >= 500:
+        fix = "try again later"
         raise BackendError(
-            f"{service} has a fault",
-            code="server_error",
-            cause=cause,
-            fix="try again later",
-            retryable=True,
-            retry_after=retry_after(headers),
+            f"{service} has a fault", code="server_error", cause=cause, fix=fix, retryable=True, retry_after=wish
         )
-    raise BackendError(
-        f"{service} did not accept the query", code="bad_query", cause=cause, fix="change the query", actor="model"
-    )
+    fix = "change the query"
+    raise BackendError(f"{service} did not accept the query", code="bad_query", cause=cause, fix=fix, actor="model")
 
 
 def json_object(service: str, body: bytes) -> dict[str, Any]:
@@ -132,6 +110,5 @@ def with_sites(query: Query) -> str:
 
 
 def _unreadable_error(service: str, cause: str) -> BackendError:
-    return BackendError(
-        f"{service} sent an answer that cannot be read", code="bad_json", cause=cause, fix="try again later", retryable=True
-    )
+    message, fix = f"{service} sent an answer that cannot be read", "try again later"
+    return BackendError(message, code="bad_json", cause=cause, fix=fix, retryable=True)

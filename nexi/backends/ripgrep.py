@@ -1,8 +1,7 @@
 """Searches the code in one folder of this machine with ripgrep, else with git, else with grep.
 
 What git ignores is left out, except by plain grep. Hits have addresses like `file:///src/main.py#L12`, relative to the
-folder, so that no path of the machine reaches a model; `fetchers.code` reads them, and a backend that is `local` is the only
-one whose file addresses the searcher keeps. The query is an argument and never a shell's word, and links are not followed.
+folder, so that no path of the machine reaches a model; `fetchers.code` reads them. The query is never a shell's word.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ class Match(Struct, frozen=True):
 def rg_command(program: str, texts: Sequence[str], *, as_pattern: bool = False) -> list[str]:
     """What ripgrep is told: literal texts or one pattern, no config of the user's, no links, few lines of each file."""
     options = ["--json", "--no-config", "--no-follow", "--ignore-case", "--sort", "path"]
-    if not as_pattern:
-        options.append("--fixed-strings")
+    options += [] if as_pattern else ["--fixed-strings"]
     limits = ["--max-count", str(PER_FILE), "--max-filesize", MAX_FILE, "--max-columns", "2000"]
     return [program, *options, *limits, *(f"--regexp={text}" for text in texts), "--", "."]
 
@@ -127,17 +125,11 @@ def to_hits(matches: Sequence[Match], count: int, texts: Sequence[str] = ()) -> 
         whole = "\n".join(m.text for m in lines).lower()
         return sum(text.lower() in whole for text in texts), len(lines)
 
-    best = sorted(files.values(), key=worth, reverse=True)[:count]
-    return [
-        Hit(
-            f"file:///{quote(lines[0].path)}#L{lines[0].line}",
-            lines[0].path,
-            "\n".join(f"{m.line}: {m.text}" for m in lines[:PER_FILE]),
-            "",
-            NAME,
-        )
-        for lines in best
-    ]
+    hits = []
+    for first, *others in sorted(files.values(), key=worth, reverse=True)[:count]:
+        snippet = "\n".join(f"{m.line}: {m.text}" for m in (first, *others[: PER_FILE - 1]))
+        hits.append(Hit(f"file:///{quote(first.path)}#L{first.line}", first.path, snippet, backend=NAME))
+    return hits
 
 
 class Ripgrep:
@@ -156,20 +148,13 @@ class Ripgrep:
         """Files with the pattern, else with the text as it is written, else with its words."""
         text = " ".join(query.text.split())
         program = self._program or await asyncio.to_thread(self._choose_program)
+        message = "local code cannot be searched"
         if not program:
-            raise BackendError(
-                "local code cannot be searched",
-                code="not_installed",
-                cause="neither rg nor grep is on the PATH",
-                fix="install ripgrep",
-            )
+            cause = "neither rg nor grep is on the PATH"
+            raise BackendError(message, code="not_installed", cause=cause, fix="install ripgrep")
         if not self._root.is_dir():
-            raise BackendError(
-                "local code cannot be searched",
-                code="wrong_root",
-                cause="the folder of grep_root does not exist",
-                fix="set grep_root to the folder of your code",
-            )
+            cause, fix = "the folder of grep_root does not exist", "set grep_root to the folder of your code"
+            raise BackendError(message, code="wrong_root", cause=cause, fix=fix)
         if not text or "\0" in text:
             return []
         hits: list[Hit] = []
@@ -209,20 +194,14 @@ class Ripgrep:
                 while process.stdout and len(output) < MAX_OUTPUT and (chunk := await process.stdout.read(65_536)):
                     output += chunk
                 if len(output) < MAX_OUTPUT and await process.wait() > 1 and not output:
-                    raise BackendError(
-                        "local code cannot be searched",
-                        code="search_failed",
-                        cause=f"{Path(command[0]).name} ended with {process.returncode}",
-                        fix="check that grep_root is readable",
-                    )
+                    cause = f"{Path(command[0]).name} ended with {process.returncode}"
+                    fix = "check that grep_root is readable"
+                    raise BackendError("local code cannot be searched", code="search_failed", cause=cause, fix=fix)
                 return bytes(output[:MAX_OUTPUT])
         except TimeoutError as error:
-            raise BackendError(
-                "the search of local code took too long",
-                code="timeout",
-                cause=f"more than {self._timeout_s:g} s",
-                fix="set grep_root to a smaller folder, or raise search_timeout",
-            ) from error
+            cause, fix = f"more than {self._timeout_s:g} s", "set grep_root to a smaller folder, or raise search_timeout"
+            message = "the search of local code took too long"
+            raise BackendError(message, code="timeout", cause=cause, fix=fix) from error
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):

@@ -24,7 +24,6 @@ from nexi.types import Hit, Query
 NAME = "searxng"
 
 _TIME_RANGES = {"d": "day", "w": "week", "m": "month", "y": "year"}
-_CAPTCHA = "captcha"
 
 
 class Searxng(Struct, frozen=True):
@@ -74,13 +73,8 @@ class Searxng(Struct, frozen=True):
 def _parse_hit(result: Any) -> Hit | None:
     if not isinstance(result, dict) or not isinstance(result.get("url"), str) or not result["url"]:
         return None
-    return Hit(
-        url=result["url"],
-        title=_text_of(result.get("title")),
-        snippet=_text_of(result.get("content")),
-        published=_text_of(result.get("publishedDate") or result.get("pubdate")),
-        backend=NAME,
-    )
+    title, snippet = _text_of(result.get("title")), _text_of(result.get("content"))
+    return Hit(result["url"], title, snippet, _text_of(result.get("publishedDate") or result.get("pubdate")), NAME)
 
 
 def _text_of(value: Any) -> str:
@@ -91,47 +85,31 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
     if status == 200:
         return
     if status == 403:
-        raise BackendError(
-            Notice("searxng.json_off", "SearXNG refuses to answer in JSON"),
-            code="json_disabled",
-            cause=Notice(
-                "searxng.json_off_why",
-                "HTTP {n}: the instance has its JSON format switched off, which is its default",
-                n=status,
-            ),
-            fix=Notice("fix.searxng_json", "add `json` to search.formats in its settings.yml and restart it"),
+        why = Notice(
+            "searxng.json_off_why", "HTTP {n}: the instance has its JSON format switched off, which is its default", n=status
         )
+        message = Notice("searxng.json_off", "SearXNG refuses to answer in JSON")
+        fix = Notice("fix.searxng_json", "add `json` to search.formats in its settings.yml and restart it")
+        raise BackendError(message, code="json_disabled", cause=why, fix=fix)
+    wish = retry_after(headers)  # its own limiter names none; a proxy before it may
     if status == 429:
-        wish = retry_after(headers)  # its own limiter names none; a proxy before it may
-        raise BackendError(
-            Notice("searxng.limiter", "SearXNG limits how often it may be asked"),
-            code="limiter",
-            cause=Notice(
-                "searxng.limiter_why",
-                "HTTP {n}: its limiter counted too many requests, or does not take us for a browser",
-                n=status,
-            ),
-            fix=Notice("fix.searxng_limiter", "set server.limiter to false in its settings.yml, or wait"),
-            retry_after=wish,
-            retryable=wish is not None,
+        why = Notice(
+            "searxng.limiter_why",
+            "HTTP {n}: its limiter counted too many requests, or does not take us for a browser",
+            n=status,
         )
+        message = Notice("searxng.limiter", "SearXNG limits how often it may be asked")
+        fix = Notice("fix.searxng_limiter", "set server.limiter to false in its settings.yml, or wait")
+        can_wait = wish is not None
+        raise BackendError(message, code="limiter", cause=why, fix=fix, retry_after=wish, retryable=can_wait)
     if status == 400:
-        raise BackendError(
-            Notice("searxng.bad_query", "SearXNG did not accept the query"),
-            code="bad_query",
-            cause=f"HTTP 400: {service_message(body)}",
-            fix=Notice("fix.query", "change the query, its language or its time range"),
-            actor="model",
-        )
+        message, cause = Notice("searxng.bad_query", "SearXNG did not accept the query"), f"HTTP 400: {service_message(body)}"
+        fix = Notice("fix.query", "change the query, its language or its time range")
+        raise BackendError(message, code="bad_query", cause=cause, fix=fix, actor="model")
     if status >= 500:
-        raise BackendError(
-            Notice("searxng.fault", "SearXNG has a fault"),
-            code="server_error",
-            cause=f"HTTP {status}",
-            fix=Notice("fix.its_log", "look into its log"),
-            retryable=True,
-            retry_after=retry_after(headers),
-        )
+        message, cause = Notice("searxng.fault", "SearXNG has a fault"), f"HTTP {status}"
+        fix = Notice("fix.its_log", "look into its log")
+        raise BackendError(message, code="server_error", cause=cause, fix=fix, retryable=True, retry_after=wish)
     raise _wrong_url(f"HTTP {status}")
 
 
@@ -142,13 +120,10 @@ def _parse_object(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if "html" in kind or body.lstrip()[:1] == b"<":
             raise _wrong_url(Notice("searxng.html", "the answer is a web page and no JSON")) from error
-        raise BackendError(
-            Notice("searxng.unreadable", "SearXNG sent an answer that cannot be read"),
-            code="bad_json",
-            cause=f"its JSON is broken: {str(error)[:200]}",
-            fix=Notice("fix.proxy_between", "try again; if it stays, look for a proxy that changes its answers"),
-            retryable=True,
-        ) from error
+        message = Notice("searxng.unreadable", "SearXNG sent an answer that cannot be read")
+        cause = f"its JSON is broken: {str(error)[:200]}"
+        fix = Notice("fix.proxy_between", "try again; if it stays, look for a proxy that changes its answers")
+        raise BackendError(message, code="bad_json", cause=cause, fix=fix, retryable=True) from error
     if not isinstance(data, dict):
         raise _wrong_url(Notice("searxng.other_json", "the answer is JSON of another kind"))
     return data
@@ -160,29 +135,20 @@ def _check_engines(unresponsive: Any) -> None:
     if not reasons:
         return
     cause = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
-    if all(_CAPTCHA in reason.lower() for reason in reasons.values()):
-        raise BackendError(
-            Notice("searxng.captcha", "the search engines behind SearXNG require a captcha"),
-            code="captcha",
-            cause=cause,
-            fix=Notice("fix.other_engines", "wait, or enable other engines in its settings.yml"),
-        )
-    raise BackendError(
-        Notice("searxng.engines", "no search engine behind SearXNG answered"),
-        code="engines_suspended",
-        cause=cause,
-        fix=Notice(
-            "fix.suspended_engines",
-            "wait for the suspension to end, enable other engines in its settings.yml, or check its network",
-        ),
-        retryable=not any("suspended" in reason.lower() for reason in reasons.values()),
+    if all("captcha" in reason.lower() for reason in reasons.values()):
+        message = Notice("searxng.captcha", "the search engines behind SearXNG require a captcha")
+        fix = Notice("fix.other_engines", "wait, or enable other engines in its settings.yml")
+        raise BackendError(message, code="captcha", cause=cause, fix=fix)
+    message = Notice("searxng.engines", "no search engine behind SearXNG answered")
+    fix = Notice(
+        "fix.suspended_engines",
+        "wait for the suspension to end, enable other engines in its settings.yml, or check its network",
     )
+    can_retry = not any("suspended" in reason.lower() for reason in reasons.values())
+    raise BackendError(message, code="engines_suspended", cause=cause, fix=fix, retryable=can_retry)
 
 
 def _wrong_url(cause: str) -> BackendError:
-    return BackendError(
-        Notice("searxng.none", "there is no SearXNG at this URL"),
-        code="wrong_url",
-        cause=cause,
-        fix=Notice("fix.searxng_url", "set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:8080"),
-    )
+    message = Notice("searxng.none", "there is no SearXNG at this URL")
+    fix = Notice("fix.searxng_url", "set SEARXNG_URL to the start page of the instance, like http://127.0.0.1:8080")
+    return BackendError(message, code="wrong_url", cause=cause, fix=fix)

@@ -2,8 +2,7 @@
 
 An instance gives about ten hits a page, and a caller may want more. Of several, each query goes to the next one, and another
 answers where that one does not; the searcher knows a backend with a `route`: it keeps the suspensions of each instance, which
-are its health, and the pause between two queries to one of them. Below is the dialect of one page in `searxng`; how requests
-are sent is the sender's.
+are its health, and the pause between two queries to one of them.
 """
 
 from __future__ import annotations
@@ -23,10 +22,7 @@ INTERVAL_S = 5.0  # between two queries to one instance: public ones are other p
 
 
 class PagedSearxng:
-    """A SearchBackend over the pages of one instance; `page_backend` gives the backend of a page, from 1.
-
-    A page after the first that fails or brings nothing new ends the list; what came before it is the answer.
-    """
+    """A SearchBackend over the pages of one instance; `page_backend` gives the backend of a page, from 1."""
 
     def __init__(self, page_backend: Callable[[int], SearchBackend]) -> None:
         self._page_backend, self._first = page_backend, page_backend(1)
@@ -38,6 +34,7 @@ class PagedSearxng:
         if query.count <= HITS_PER_PAGE:
             return hits
         urls = {hit.url for hit in hits}
+        # A page that fails or brings nothing new ends the list; what came before it is the answer.
         for page in range(2, MAX_PAGES + 1):
             if not hits or len(hits) >= query.count:
                 break

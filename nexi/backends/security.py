@@ -1,10 +1,8 @@
 """Known vulnerabilities from NVD, CISA KEV, GitHub Advisories and OSV, merged by their ids. No key is needed.
 
-Each source is two pure functions, a request (or None when it cannot answer such a query) and a parse into vulnerabilities; the
-backend asks them together through the shared sender. A source that fails is named, and the others still answer. NVD takes
-words and CVE ids and lists the oldest first, so its last page is read too; GitHub and OSV take ids and packages, written as
-`pkg:pypi/jinja2@2.4.1`, `pypi:jinja2@2.4.1` or by name alone, which OSV looks up in every ecosystem; KEV is one list, read
-once, that marks what is exploited. Built from the services' documentation; not verified live.
+A source that fails is named, and the others still answer. NVD takes words and CVE ids and lists the oldest first, so its last
+page is read too; GitHub and OSV take ids and packages, written as `pkg:pypi/jinja2@2.4.1`, `pypi:jinja2@2.4.1` or by name
+alone, which OSV looks up in every ecosystem; KEV is one list, read once. Built from documentation; not verified live.
 """
 
 from __future__ import annotations
@@ -108,16 +106,11 @@ class SourceResult(list[Hit]):
 
 
 def read_query(text: str) -> SecurityQuery:
-    cve, ghsa, other, package = (pattern.search(text) for pattern in (_CVE, _GHSA, _OTHER, _PACKAGE))
-    return SecurityQuery(
-        text.strip(),
-        cve[0].upper() if cve else "",
-        "GHSA" + ghsa[0][4:].lower() if ghsa else "",
-        other[0].upper() if other else "",
-        package[1].lower() if package else "",
-        package[2] if package else "",
-        (package[3] or "") if package else "",
-    )
+    cve, ghsa, other = (match[0] if (match := pattern.search(text)) else "" for pattern in (_CVE, _GHSA, _OTHER))
+    package = _PACKAGE.search(text)
+    ecosystem, name, version = package.groups(default="") if package else ("", "", "")
+    ghsa = ghsa and "GHSA" + ghsa[4:].lower()
+    return SecurityQuery(text.strip(), cve.upper(), ghsa, other.upper(), ecosystem.lower(), name, version)
 
 
 # NVD
@@ -126,9 +119,8 @@ def read_query(text: str) -> SecurityQuery:
 def nvd_request(query: SecurityQuery, timeout_s: float, api_key: str = "") -> BackendRequest | None:
     if query.id and not query.cve:
         return None
-    params = {"keywordSearch": " ".join(query.words), "resultsPerPage": str(NVD_ROWS)}
-    if query.cve:
-        params = {"cveId": query.cve}
+    words = {"keywordSearch": " ".join(query.words), "resultsPerPage": str(NVD_ROWS)}
+    params = {"cveId": query.cve} if query.cve else words
     headers = {"apiKey": api_key} if api_key else {}
     return BackendRequest(NVD, params=tuple(params.items()), headers=headers, timeout_s=timeout_s)
 
@@ -152,18 +144,19 @@ def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
         cve = row.get("cve")
         if not isinstance(cve, dict) or not isinstance(cve.get("id"), str) or cve.get("vulnStatus") == "Rejected":
             continue
-        texts = [read_line(d, "value") for d in dig_rows(cve, "descriptions") if d.get("lang") == "en"]
+        texts = (read_line(d, "value") for d in dig_rows(cve, "descriptions") if d.get("lang") == "en")
         metric = next((metric for name in _NVD_METRICS for metric in dig_rows(cve, f"metrics.{name}")), {})
-        record = Vulnerability(
-            cve["id"],
-            summary=next(iter(texts), ""),
-            severity=read_line(metric, "cvssData.baseSeverity", "baseSeverity").upper(),
-            score=_read_score(dig(metric, "cvssData.baseScore")),
-            published=read_day(cve, "published"),
-            url=f"https://nvd.nist.gov/vuln/detail/{cve['id']}",
-            exploited_since=read_day(cve, "cisaExploitAdd"),
+        records.append(
+            Vulnerability(
+                cve["id"],
+                summary=next(texts, ""),
+                severity=read_line(metric, "cvssData.baseSeverity", "baseSeverity").upper(),
+                score=_read_score(dig(metric, "cvssData.baseScore")),
+                published=read_day(cve, "published"),
+                url=f"https://nvd.nist.gov/vuln/detail/{cve['id']}",
+                exploited_since=read_day(cve, "cisaExploitAdd"),
+            )
         )
-        records.append(record)
     return records
 
 
@@ -176,13 +169,14 @@ def kev_parse(response: BackendResponse) -> list[Vulnerability]:
         if not isinstance(row.get("cveID"), str):
             continue
         product = " ".join(read_line(row, name) for name in ("vendorProject", "product"))
-        record = Vulnerability(
-            row["cveID"],
-            summary=f"{product}: {read_line(row, 'vulnerabilityName')}. {read_line(row, 'shortDescription')}",
-            url=f"https://nvd.nist.gov/vuln/detail/{row['cveID']}",
-            exploited_since=read_day(row, "dateAdded") or "an unknown day",
+        records.append(
+            Vulnerability(
+                row["cveID"],
+                summary=f"{product}: {read_line(row, 'vulnerabilityName')}. {read_line(row, 'shortDescription')}",
+                url=f"https://nvd.nist.gov/vuln/detail/{row['cveID']}",
+                exploited_since=read_day(row, "dateAdded") or "an unknown day",
+            )
         )
-        records.append(record)
     return records
 
 
@@ -221,17 +215,18 @@ def github_parse(response: BackendResponse) -> list[Vulnerability]:
         if not isinstance(row.get("ghsa_id"), str) or row.get("withdrawn_at"):
             continue
         cve = read_line(row, "cve_id")
-        record = Vulnerability(
-            row["ghsa_id"],
-            (cve,) if cve else (),
-            read_line(row, "summary"),
-            _read_severity(row, "severity"),
-            _read_score(dig(row, "cvss.score")),
-            read_day(row, "published_at"),
-            f"https://github.com/advisories/{row['ghsa_id']}",
-            fixed=_list_versions(v.get("first_patched_version") for v in dig_rows(row, "vulnerabilities")),
+        records.append(
+            Vulnerability(
+                row["ghsa_id"],
+                (cve,) if cve else (),
+                read_line(row, "summary"),
+                _read_severity(row, "severity"),
+                _read_score(dig(row, "cvss.score")),
+                read_day(row, "published_at"),
+                f"https://github.com/advisories/{row['ghsa_id']}",
+                fixed=_list_versions(v.get("first_patched_version") for v in dig_rows(row, "vulnerabilities")),
+            )
         )
-        records.append(record)
     return records
 
 
@@ -262,21 +257,16 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
 
 
 def _osv_record(row: Row) -> Vulnerability:
+    ranges = [spread for package in dig_rows(row, "affected") for spread in dig_rows(package, "ranges")]
+    events = [event for spread in ranges if spread.get("type") != "GIT" for event in dig_rows(spread, "events")]
     return Vulnerability(
         row["id"],
         tuple(read_lines(row, "aliases")),
         read_line(row, "summary", "details"),
         _read_severity(row, "database_specific.severity"),
-        0.0,
-        read_day(row, "published"),
-        f"https://osv.dev/vulnerability/{row['id']}",
-        fixed=_list_versions(
-            event.get("fixed")
-            for package in dig_rows(row, "affected")
-            for spread in dig_rows(package, "ranges")
-            if spread.get("type") != "GIT"
-            for event in dig_rows(spread, "events")
-        ),
+        published=read_day(row, "published"),
+        url=f"https://osv.dev/vulnerability/{row['id']}",
+        fixed=_list_versions(event.get("fixed") for event in events),
     )
 
 
@@ -293,17 +283,10 @@ def merge_records(records: Sequence[Vulnerability]) -> list[Vulnerability]:
             continue
         earlier = merged[place]
         main = min((earlier, record), key=lambda r: not r.id.startswith("CVE-"))
-        merged[place] = Vulnerability(
-            main.id,
-            tuple(sorted((earlier.ids | record.ids) - {main.id})),
-            earlier.summary or record.summary,
-            earlier.severity or record.severity,
-            earlier.score or record.score,
-            earlier.published or record.published,
-            main.url or earlier.url,
-            earlier.exploited_since or record.exploited_since,
-            earlier.fixed or record.fixed,
-        )
+        names = ("summary", "severity", "score", "published", "exploited_since", "fixed")
+        fields = {name: getattr(earlier, name) or getattr(record, name) for name in names}
+        aliases = tuple(sorted((earlier.ids | record.ids) - {main.id}))
+        merged[place] = Vulnerability(main.id, aliases, url=main.url or earlier.url, **fields)
     return merged
 
 

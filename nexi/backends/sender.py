@@ -1,8 +1,7 @@
 """One shared way to ask a search service over HTTP, and what every such backend has in common.
 
-A backend is a `BackendDialect`: a name and two pure functions, `request` and `parse`, tested with recorded answers.
-`HttpBackend` puts a dialect on a `Sender` and is the SearchBackend port. The sender knows httpx2 and what can fail below
-HTTP; it knows no service. The URLs here are the operator's word and pass no guard.
+A backend is a `BackendDialect`: a name and two pure functions, `request` and `parse`, tested with recorded answers. The URLs
+here are the operator's word and pass no guard.
 """
 
 from __future__ import annotations
@@ -131,11 +130,10 @@ class Sender:
 
 
 class HttpBackend:
-    """A dialect on a sender: the SearchBackend port.
+    """A dialect on a sender: the SearchBackend port."""
 
-    With several keys there is one dialect for each: a key that is refused, spent or limited gives way to the next, and the
-    one that worked is asked first from then on.
-    """
+    # With several keys there is one dialect for each: a key that is refused, spent or limited gives way to the next, and the
+    # one that worked is asked first from then on.
 
     def __init__(self, dialect: BackendDialect, sender: Sender, *, spares: Sequence[BackendDialect] = ()) -> None:
         self._dialects = (dialect, *spares)
@@ -197,42 +195,26 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
     where = urls.hide_userinfo(request.url.partition("?")[0])
     setting, service = "jina_timeout" if service == "jina" else "search_timeout", name_service(service)
     if isinstance(error, (httpx2.TimeoutException, TimeoutError)):
-        return BackendError(
-            Notice("service.timeout", "{service} did not answer in time", service=service),
-            code="timeout",
-            cause=f"{where} took more than {request.timeout_s:g} s",
-            fix=f"try again, or raise {setting} in the config",
-            retryable=True,
-        )
+        message = Notice("service.timeout", "{service} did not answer in time", service=service)
+        delay, fix = f"{where} took more than {request.timeout_s:g} s", f"try again, or raise {setting} in the config"
+        return BackendError(message, code="timeout", cause=delay, fix=fix, retryable=True)
     match _root_cause(error):
         case ssl.SSLError():
-            return BackendError(
-                Notice("service.certificate", "{service} has no valid certificate", service=service),
-                code="tls",
-                cause=cause,
-                fix=f"check that {where} speaks https with a certificate this machine trusts (SSL_CERT_FILE)",
-            )
+            message = Notice("service.certificate", "{service} has no valid certificate", service=service)
+            fix = f"check that {where} speaks https with a certificate this machine trusts (SSL_CERT_FILE)"
+            return BackendError(message, code="tls", cause=cause, fix=fix)
         case socket.gaierror():
-            return BackendError(
-                Notice("service.unreachable", "{service} cannot be reached", service=service),
-                code="dns",
-                cause=Notice("network.host_name", "the name of its host cannot be resolved"),
-                fix=f"check the network, and the host in {where}",
-            )
+            message = Notice("service.unreachable", "{service} cannot be reached", service=service)
+            cause = Notice("network.host_name", "the name of its host cannot be resolved")
+            return BackendError(message, code="dns", cause=cause, fix=f"check the network, and the host in {where}")
         case ConnectionRefusedError():
-            return BackendError(
-                Notice("service.refused", "{service} refused the connection", service=service),
-                code="refused",
-                cause=Notice("service.not_listening", "nothing listens at {where}", where=where),
-                fix=Notice("fix.start_service", "start the service, or correct its URL"),
-            )
-    return BackendError(
-        Notice("service.broken", "the connection to {service} failed", service=service),
-        code="network",
-        cause=cause,
-        fix=Notice("fix.network", "check the network"),
-        retryable=True,
-    )
+            message = Notice("service.refused", "{service} refused the connection", service=service)
+            cause = Notice("service.not_listening", "nothing listens at {where}", where=where)
+            fix = Notice("fix.start_service", "start the service, or correct its URL")
+            return BackendError(message, code="refused", cause=cause, fix=fix)
+    message = Notice("service.broken", "the connection to {service} failed", service=service)
+    fix = Notice("fix.network", "check the network")
+    return BackendError(message, code="network", cause=cause, fix=fix, retryable=True)
 
 
 def _root_cause(error: BaseException) -> BaseException:
@@ -247,9 +229,6 @@ def _root_cause(error: BaseException) -> BaseException:
 
 
 def _wrong_url(service: str, url: str, cause: str) -> BackendError:
-    return BackendError(
-        f"the URL of {service} cannot be used",
-        code="wrong_url",
-        cause=urls.hide_userinfo(cause),
-        fix=f"correct {urls.hide_userinfo(url)[:200]!r} in the configuration",
-    )
+    fix = f"correct {urls.hide_userinfo(url)[:200]!r} in the configuration"
+    cause = urls.hide_userinfo(cause)
+    return BackendError(f"the URL of {service} cannot be used", code="wrong_url", cause=cause, fix=fix)

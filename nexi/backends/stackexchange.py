@@ -1,7 +1,7 @@
 """The Stack Exchange network's search: works without a key, with one a day's quota is larger.
 
 A search gives questions; the texts of their accepted answers are one more request, and where that fails the questions stand
-alone. The dialect is pure; how requests are sent is the sender's.
+alone.
 """
 
 from __future__ import annotations
@@ -54,12 +54,9 @@ class StackExchange(Struct, frozen=True):
 
     def parse_items(self, status: int, headers: Mapping[str, str], body: bytes, text_field: str = "") -> list[dict[str, Any]]:
         if status == 400 and b"throttle_violation" in body:
-            raise BackendError(
-                "Stack Exchange limits how often it may be asked",
-                code="rate_limit",
-                cause="its quota for this address or key is used up",
-                fix="set STACKEXCHANGE_API_KEY, or wait",
-            )
+            message, fix = "Stack Exchange limits how often it may be asked", "set STACKEXCHANGE_API_KEY, or wait"
+            cause = "its quota for this address or key is used up"
+            raise BackendError(message, code="rate_limit", cause=cause, fix=fix)
         return read_rows(read_answer("Stack Exchange", status, headers, body).get("items"), text_field)
 
 
@@ -71,8 +68,8 @@ class StackExchangeBackend(HttpBackend):
         reply = await self._sender.send(self.name, dialect.request(query))
         items = dialect.parse_items(reply.status, reply.headers, reply.body, "link")[: query.count]
         hits = [_parse_hit(item) for item in items]
-        answers = [item.get("accepted_answer_id") for item in items]
-        ids = [str(answer) for answer in answers if isinstance(answer, int)]
+        answers = [answer if isinstance(answer := item.get("accepted_answer_id"), int) else 0 for item in items]
+        ids = [str(answer) for answer in answers if answer]
         if not ids:
             return hits
         try:
@@ -82,11 +79,10 @@ class StackExchangeBackend(HttpBackend):
         except BackendError:
             return hits
         texts = {item.get("answer_id"): plain_line(item.get("body"))[:MAX_ANSWER_CHARS] for item in answer_items}
-        accepted_texts = [texts.get(answer, "") if isinstance(answer, int) else "" for answer in answers]
-        return [
-            replace(hit, snippet=f"{hit.snippet}\nAccepted answer: {text}") if text else hit
-            for hit, text in zip(hits, accepted_texts, strict=True)
-        ]
+        for index, answer in enumerate(answers):
+            if answer and (text := texts.get(answer)):
+                hits[index] = replace(hits[index], snippet=f"{hits[index].snippet}\nAccepted answer: {text}")
+        return hits
 
 
 def _parse_hit(item: Mapping[str, object]) -> Hit:

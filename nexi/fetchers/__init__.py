@@ -1,19 +1,19 @@
-"""Fetchers by name. Each implements the ContentFetcher port; third parties add theirs by the entry point `nexi.fetchers`.
-
-A factory gets `Settings` and returns a fetcher. The module of a fetcher is imported when its name is asked for.
-"""
+"""Fetchers by name, each imported when its name is asked for; third parties add theirs by the entry point `nexi.fetchers`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from nexi.errors import ConfigError
 from nexi.net.trust import MACHINE, Trust
 from nexi.ports import Clock, ContentFetcher, MakePacing
+
+if TYPE_CHECKING:
+    from nexi.fetchers.http import HttpFetcher
 
 ENTRY_POINTS = "nexi.fetchers"
 
@@ -42,7 +42,7 @@ class Settings(Struct, frozen=True):
 Factory: TypeAlias = "Callable[[Settings], ContentFetcher]"
 
 
-def _build_http(settings: Settings) -> ContentFetcher:
+def _build_http(settings: Settings) -> HttpFetcher:
     from nexi.fetchers.guard import AddressGuard
     from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
 
@@ -80,11 +80,10 @@ def _build_crawl4ai(settings: Settings) -> ContentFetcher:
     from nexi.fetchers.browser import Browser
     from nexi.fetchers.crawl4ai import Crawl4aiFetcher
     from nexi.fetchers.guard import AddressGuard
-    from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
+    from nexi.fetchers.http import DEFAULT_USER_AGENT
 
     guard, user_agent = AddressGuard(settings.allow_private), settings.user_agent or DEFAULT_USER_AGENT
     manners = _build_http(settings)
-    assert isinstance(manners, HttpFetcher)  # noqa: S101 - it is made above
     browser = Browser(guard, user_agent=user_agent, proxy=settings.proxy, no_proxy=settings.no_proxy)
     return Crawl4aiFetcher(browser, guard=guard, clock=settings.clock, admit=manners.admit, close=manners.aclose)
 
@@ -119,8 +118,6 @@ def _third_party(name: str) -> Factory:
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         factory: Factory = entry.load()
         return factory
-    raise ConfigError(
-        f"there is no content fetcher called {name!r}",
-        cause=f"nexi has {', '.join(FETCHERS)}, and no installed package or plug-in file adds it",
-        fix="set content_fetcher to one of these, or install the plug-in that provides it",
-    )
+    cause = f"nexi has {', '.join(FETCHERS)}, and no installed package or plug-in file adds it"
+    fix = "set content_fetcher to one of these, or install the plug-in that provides it"
+    raise ConfigError(f"there is no content fetcher called {name!r}", cause=cause, fix=fix)

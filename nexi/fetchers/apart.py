@@ -1,9 +1,8 @@
 """Reading a document in a process of its own: its parser may hang, crash or swallow memory without taking us along.
 
-Above sit `http` and the reader of local files; below, `nexi.formats.worker`. The process gets the bytes and an environment
-without keys, has bounds on its memory and its time, and does not outlive the call: a deadline or a cancellation kills it and
-what it started. Documents from the web are read one at a time, so that a request for many costs no more memory than one for
-the worst of them; a page's time does not run while it waits for its turn.
+The process gets the bytes and an environment without keys, has bounds on its memory and its time, and does not outlive the
+call: a deadline or a cancellation kills it and what it started. Documents from the web are read one at a time, so that a
+request for many costs no more memory than one for the worst of them; a page's time does not run while it waits for its turn.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+import msgspec
+
 import nexi
 from nexi.config import reader_environment
 from nexi.errors import FetchError
 from nexi.extract import Extracted
-from nexi.extract.words import Part
 from nexi.formats import find_format
 from nexi.formats.worker import describe_lack_of_memory
 from nexi.tasks import FairPlaces, pause_timeout
@@ -69,9 +69,7 @@ async def read_apart(
         form = find_format(kind)
         message = answer["error"]["message"].replace("the document", f"the {form.name}" if form else "the document", 1)
         raise FetchError(**{**answer["error"], "message": message})
-    content = answer["read"]
-    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
-    return Extracted(**fields | {"parts": tuple(Part(*part) for part in content.get("parts", ()))})
+    return msgspec.convert(answer["read"], Extracted)
 
 
 async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[str, Any]:
@@ -94,13 +92,8 @@ async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[s
     except ValueError:
         if code in (-6, -5, -4):  # native code that gets no memory aborts; so does one that finds itself confused
             return {"error": describe_lack_of_memory()}
-        crash = {
-            "message": "the document is broken",
-            "reason": "error",
-            "cause": f"its reader ended with code {code}",
-            "fix": "look for another version of it",
-        }
-        return {"error": crash}
+        cause, fix = f"its reader ended with code {code}", "look for another version of it"
+        return {"error": {"message": "the document is broken", "reason": "error", "cause": cause, "fix": fix}}
     return answer
 
 

@@ -1,8 +1,6 @@
 """A response body under a cap: read piece by piece, inflated piece by piece, never more than was asked for.
 
-Above sits `http`; below zlib, and brotli and zstandard where they are installed. It does not know URLs, pages or text.
-One compressed piece can hold a thousand times its size, so inflating itself is bounded and not only the sum of what came
-out.
+One compressed piece can hold a thousand times its size, so inflating itself is bounded and not only the sum of what came out.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Pages that were read once, kept on disk for a day around any fetcher.
 
-Callers hold the ContentFetcher port; below are another fetcher and a folder. A page is one file, named by the
-sha1 of fetcher and normal URL: a line of JSON that says what the page says of itself, then its text. Its age is the
-file's mtime, so that sweeping opens nothing. Only pages with text are kept, failures never. A page past its time is asked
-for again with what the site said of it (ETag, Last-Modified) where the fetcher can. A disk that fails costs the cache and
-nothing else.
+A page is one file, named by the sha1 of fetcher and normal URL: a line of JSON that says what the page says of itself, then
+its text. Its age is the file's mtime, so that sweeping opens nothing. Only pages with text are kept, failures never. A page
+past its time is asked for again with what the site said of it (ETag, Last-Modified) where the fetcher can. A disk that fails
+costs the cache and nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
@@ -24,12 +24,17 @@ from nexi import urls
 from nexi.files import make_private_directory, replace_file
 from nexi.formats import find_format
 from nexi.ports import Clock, ContentFetcher
-from nexi.types import FetchLimits, Page, Picture
+from nexi.types import FetchLimits, Page
 
 TTL_S = 86_400.0
 KEPT_EXPIRED_S = 7 * 86_400.0  # an old copy can still save a download
 MAX_BYTES = 256_000_000
 SUFFIX = ".page"
+
+
+class _CachedPage(Struct, frozen=True):
+    page: Page
+    fresh: bool
 
 
 class PageCache:
@@ -53,7 +58,7 @@ class PageCache:
             with (self._folder / f"{key}{SUFFIX}").open("rb") as file:
                 age = self._now() - os.fstat(file.fileno()).st_mtime
                 return _CachedPage(_parse_page(file.readline(), file.read()), fresh=0 <= age < self._ttl_s)
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, msgspec.ValidationError):
             return None
 
     def put(self, key: str, page: Page) -> None:
@@ -70,7 +75,7 @@ class PageCache:
     def sweep(self) -> int:
         """Forget what is long past its time, and the oldest beyond the size; says how many went."""
         oldest = self._now() - self._ttl_s - self._keep_expired_s
-        removals, size = 0, 0
+        removals = size = 0
         for mtime, length, path in sorted(self._list_files(), reverse=True):
             size += length
             if mtime < oldest or size > self._max_bytes:
@@ -91,11 +96,6 @@ class PageCache:
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
-
-
-class _CachedPage(Struct, frozen=True):
-    page: Page
-    fresh: bool
 
 
 class CachedFetcher:
@@ -155,14 +155,11 @@ def _fits_limits(page: Page, limits: FetchLimits) -> bool:
 
 
 def _parse_page(head: bytes, text: bytes) -> Page:
-    """ValueError for a file that is not whole, TypeError for one that another version wrote."""
+    """ValueError for a file that is not whole, ValidationError for one that another version wrote."""
     about = json.loads(head)
     if about.pop("length") != len(text):
         raise ValueError("the file is not whole")
-    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in about.items()}
-    if picture := fields.get("picture"):
-        fields["picture"] = Picture(**picture)
-    return Page(**fields, text=text.decode("utf-8", "surrogatepass"))
+    return msgspec.convert({**about, "text": text.decode("utf-8", "surrogatepass")}, Page)
 
 
 def _remove_file(path: Path) -> bool:

@@ -1,8 +1,6 @@
 """The fetcher that reads pages with a browser on this machine: crawl4ai on an installed Chromium, for pages that scripts write.
 
-Callers hold the ContentFetcher port; below, `browser` renders a page and reaches only what the guard allows,
-and `nexi.extract` makes text of what came out. robots.txt, pacing, statuses and obstacles are those of the fetcher `http`.
-It refuses to know how a browser is driven.
+robots.txt, pacing, statuses and obstacles are those of the fetcher `http`; `browser` reaches only what the guard allows.
 """
 
 from __future__ import annotations
@@ -53,20 +51,14 @@ class Crawl4aiFetcher:
                 obstacles.check_status(document.status, {}, final)
                 kind = media_type(document.content_type)
                 if kind not in TYPES:
-                    raise FetchError(
-                        f"{final.href[:200]} is no page for a browser",
-                        reason="content_type",
-                        cause=f"its type is {kind}",
-                        fix="put http before crawl4ai in content_fetcher",
-                    )
+                    message, cause = f"{final.href[:200]} is no page for a browser", f"its type is {kind}"
+                    fix = "put http before crawl4ai in content_fetcher"
+                    raise FetchError(message, reason="content_type", cause=cause, fix=fix)
                 return await self._build_page(url, document, limits)
         except TimeoutError as error:
-            raise FetchError(
-                f"{url[:200]} took too long",
-                reason="timeout",
-                cause=f"it was not read within {limits.timeout_s:g} s",
-                fix="try again, a browser takes some seconds to start; or try another page",
-            ) from error
+            cause = f"it was not read within {limits.timeout_s:g} s"
+            fix = "try again, a browser takes some seconds to start; or try another page"
+            raise FetchError(f"{url[:200]} took too long", reason="timeout", cause=cause, fix=fix) from error
 
     async def aclose(self) -> None:
         await self._browser.aclose()

@@ -1,10 +1,9 @@
 """The boundary between strangers' URLs and our network: which addresses a page may be fetched from.
 
 `forbidden_reason` is the rule about addresses, `AddressGuard` adds the operator's exceptions, and `GuardedBackend` enforces
-both at the only place where it cannot be talked around: in the connect call, on the literal address that is then connected
-to. A name is resolved once and the answer is pinned, so redirects, rebinding and odd spellings all end here.
-
-This file knows no HTTP, no pages and no configuration file. Endpoints the operator configured do not pass through it.
+both at the only place where it cannot be talked around: in the connect call, on the literal address that is then connected to.
+A name is resolved once and the answer is pinned, so redirects, rebinding and odd spellings all end here. Endpoints the
+operator configured do not pass through it.
 """
 
 from __future__ import annotations
@@ -14,9 +13,11 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpcore2
+import msgspec
 
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
@@ -33,37 +34,22 @@ ATTEMPT_S = 3.0  # an address that does not answer must not keep the next one wa
 ALLOW_FIX = "add the host, host:port or network to allow_private (NEXI_ALLOW_PRIVATE) if its pages may be read"
 
 METADATA = "cloud metadata"
-_CLASSES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (METADATA, ("169.254.169.254/32", "169.254.170.2/32", "100.100.100.200/32", "168.63.129.16/32",
-                        "fd00:ec2::254/128")),
-    ("unspecified", ("0.0.0.0/8", "::/128")),
-    ("loopback", ("127.0.0.0/8", "::1/128")),
-    ("private", ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")),
-    ("link-local", ("169.254.0.0/16", "fe80::/10")),
-    ("site-local", ("fec0::/10",)),
-    ("carrier-grade NAT", ("100.64.0.0/10",)),
-    ("broadcast", ("255.255.255.255/32",)),
-    ("multicast", ("224.0.0.0/4", "ff00::/8")),
-    ("documentation", ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")),
-    ("benchmarking", ("198.18.0.0/15", "2001:2::/48")),
-    ("IPv4 inside IPv6", ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "::/96")),
-    ("6to4", ("2002::/16", "192.88.99.0/24")),
-    ("Teredo", ("2001::/32",)),
-    ("reserved", ("192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24", "240.0.0.0/4", "100::/64",
-                  "2001::/23", "5f00::/16")),
-)  # fmt: skip
-_RULES: tuple[tuple[str, Network], ...] = tuple((name, ipaddress.ip_network(net)) for name, nets in _CLASSES for net in nets)
+
+
+class _Table(msgspec.Struct, frozen=True):
+    """Networks by what they are, the first that has an address counting, and ports on which other protocols listen that could
+    be made to read an HTTP request as theirs."""
+
+    networks: dict[str, tuple[str, ...]]
+    ports: frozenset[int]
+
+
+_TABLE = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Table)
+_RULES: tuple[tuple[str, Network], ...] = tuple(
+    (name, ipaddress.ip_network(network)) for name, networks in _TABLE.networks.items() for network in networks
+)
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # the third quarter of an address of any network, before an IPv4 address
-
-# Ports on which other protocols listen that could be made to read an HTTP request as theirs.
-_OTHER_PROTOCOLS = frozenset((
-    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
-    111, 113, 115, 117, 119, 123, 135, 137, 138, 139, 143, 161, 179, 389, 427, 445, 465, 512, 513, 514, 515, 526, 530,
-    531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1433, 1521, 1719, 1720, 1723, 2049, 2375,
-    3306, 3389, 3659, 4045, 5060, 5061, 5432, 5900, 6000, 6379, 6566, 6665, 6666, 6667, 6668, 6669, 6697, 9100, 10080,
-    11211, 27017,
-))  # fmt: skip
 
 
 def forbidden_reason(address: str) -> str:
@@ -75,7 +61,7 @@ def forbidden_reason(address: str) -> str:
     if isinstance(ip, ipaddress.IPv6Address) and ip.scope_id:
         return "link-local"
     for name, network in _RULES:
-        if ip.version == network.version and ip in network:
+        if ip in network:
             return name
     if int(ip) >> 32 & 0xFFFF_FFFF in _ISATAP:
         return "ISATAP"
@@ -95,14 +81,13 @@ class AddressGuard:
         try:
             page = urls.parse(url)
         except ValueError as error:
-            raise FetchError(
-                "this cannot be fetched", reason="blocked", cause=str(error), fix="use a full address that starts with https://"
-            ) from error
+            fix = "use a full address that starts with https://"
+            raise FetchError("this cannot be fetched", reason="blocked", cause=str(error), fix=fix) from error
         if page.scheme not in urls.DEFAULT_PORTS:
             raise _blocked_error(page.href, f"only http and https are fetched, not {page.scheme}", "use an http(s) URL")
         if page.userinfo:
             raise _blocked_error(page.origin, "it carries a user name or password", "use the URL without credentials")
-        if page.port in _OTHER_PROTOCOLS and not self._is_allowed_name(page.host, page.port, with_port=True):
+        if page.port in _TABLE.ports and not self._is_allowed_name(page.host, page.port, with_port=True):
             raise _blocked_error(page.href, f"port {page.port} belongs to another protocol", ALLOW_FIX)
         if is_literal(page.host):
             self.usable_addresses(page.host, page.port, [page.host])
@@ -118,9 +103,8 @@ class AddressGuard:
         if not usable:
             cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
             name = host if port in urls.DEFAULT_PORTS.values() else f"{host}:{port}"
-            fix = (
-                ALLOW_FIX if METADATA in reasons.values() else f"if its pages may be read: nexi config add allow_private {name}"
-            )
+            how = f"if its pages may be read: nexi config add allow_private {name}"
+            fix = ALLOW_FIX if METADATA in reasons.values() else how
             raise _blocked_error(host, cause, fix)
         return usable
 
@@ -136,8 +120,7 @@ class AddressGuard:
             ip = ipaddress.ip_address(address)
         except ValueError:
             return reason
-        is_exception = any(ip.version == network.version and ip in network for network in self._networks)
-        return "" if is_exception else reason
+        return "" if any(ip in network for network in self._networks) else reason
 
     def _is_allowed_name(self, host: str, port: int, *, with_port: bool = False) -> bool:
         return (host, port) in self._hosts or (not with_port and (host, None) in self._hosts)
@@ -149,8 +132,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     def __init__(
         self, guard: AddressGuard, *, resolve: Resolver | None = None, inner: httpcore2.AsyncNetworkBackend | None = None
     ) -> None:
-        self._guard = guard
-        self._resolve = resolve or resolve_host
+        self._guard, self._resolve = guard, resolve or resolve_host
         self._inner = inner or httpcore2.AnyIOBackend()
 
     async def connect_tcp(
@@ -223,12 +205,8 @@ async def resolve_host(host: str, port: int) -> list[str]:
     try:
         answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise FetchError(
-            f"the host {host} was not found",
-            reason="error",
-            cause="its name cannot be resolved",
-            fix="check the spelling and the network",
-        ) from error
+        cause, fix = "its name cannot be resolved", "check the spelling and the network"
+        raise FetchError(f"the host {host} was not found", reason="error", cause=cause, fix=fix) from error
     return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
@@ -253,11 +231,9 @@ def _host_entry(entry: str) -> tuple[str, int | None]:
 
 
 def _bad_exception(entry: str) -> ConfigError:
-    return ConfigError(
-        f"allow_private has an entry that cannot be used: {entry!r}",
-        cause="it is neither a host, a host:port nor a network",
-        fix="write it like wiki.lan, 127.0.0.1:8080 or 10.0.0.0/8",
-    )
+    cause = "it is neither a host, a host:port nor a network"
+    fix = "write it like wiki.lan, 127.0.0.1:8080 or 10.0.0.0/8"
+    return ConfigError(f"allow_private has an entry that cannot be used: {entry!r}", cause=cause, fix=fix)
 
 
 def is_literal(host: str) -> bool:

@@ -1,16 +1,15 @@
 """The fetcher that reads the web itself: one URL in, one Page out, or a FetchError that says why not.
 
-Callers hold the ContentFetcher port; below, `guard` decides what may be connected to, `transport` sends one
-request, `body` reads under a cap, `robots` and the rate limiter keep manners, and `nexi.extract` makes text of the bytes. This
-file is the order of these steps, what a status means, and nothing else: no retries beyond one, no cache, no fallback. A
-cache that holds an old copy passes it in, and gets it back when the site says that nothing changed.
+`guard` decides what may be connected to, `transport` sends one request, `body` reads under a cap, `robots` and the rate
+limiter keep manners, and `nexi.extract` makes text of the bytes. This file is the order of these steps. A cache that holds an
+old copy passes it in, and gets it back when the site says that nothing changed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -123,32 +122,19 @@ class HttpFetcher:
                     notes, href = limits.cites_notes, download.url.href
                     content = await asyncio.to_thread(extract, data, download.content_type, href, cites_notes=notes)
         except TimeoutError as error:
-            raise FetchError(
-                f"{url[:200]} took too long",
-                reason="timeout",
-                cause=f"it was not read within {limits.timeout_s:g} s",
-                fix="try another page",
-            ) from error
+            cause = f"it was not read within {limits.timeout_s:g} s"
+            fix = "try another page"
+            raise FetchError(f"{url[:200]} took too long", reason="timeout", cause=cause, fix=fix) from error
         return self._build_page(url, download, content, limits)
 
     async def fetch_picture(self, url: str) -> PictureFile:
         """A picture in one of the usual formats, of a bounded size; by the same guard, manners and limits as a page."""
-        current = self._guard.check_url(url)
-        try:
-            async with asyncio.timeout(PICTURE_LIMITS.timeout_s):
-                for _ in range(PICTURE_LIMITS.max_redirects + 1):
-                    await self.admit(current)
-                    async with self._transport.get(current, {**self._headers, "Accept": ", ".join(PICTURE_TYPES)}) as answer:
-                        if target := _redirect_target(answer, current):
-                            current = self._guard.check_url(target)
-                            continue
-                        obstacles.check_status(answer.status, answer.headers, current)
-                        encoding = answer.headers.get("content-encoding", "")
-                        body = await read_body(answer.chunks, encoding, PICTURE_LIMITS.max_bytes)
-                    return _check_picture(current, body)
-        except TimeoutError as error:
-            raise FetchError(f"{url[:200]} took too long", reason="timeout") from error
-        raise FetchError(f"{url[:200]} redirects too often", cause=f"more than {PICTURE_LIMITS.max_redirects} times")
+        accept = {"Accept": ", ".join(PICTURE_TYPES)}
+        if (reply := await self._get_file(url, PICTURE_LIMITS, accept, is_paced=True)) is None:
+            raise FetchError(f"{url[:200]} redirects too often", cause=f"more than {PICTURE_LIMITS.max_redirects} times")
+        place, answer, body = reply
+        obstacles.check_status(answer.status, answer.headers, place)
+        return _check_picture(place, body)
 
     async def admit(self, url: Url) -> None:
         """Returns when the site may be asked for a page: robots.txt allows it, and its turn has come."""
@@ -194,12 +180,9 @@ class HttpFetcher:
 
     async def _allowed_by_robots(self, url: Url) -> None:
         if self._robots and not await self._robots.is_allowed(url):
-            raise FetchError(
-                f"{url.href[:200]} is not read",
-                reason="robots",
-                cause="the site's robots.txt forbids it",
-                fix="choose another page, or set respect_robots to false if you have the site's permission",
-            )
+            fix = "choose another page, or set respect_robots to false if you have the site's permission"
+            cause = "the site's robots.txt forbids it"
+            raise FetchError(f"{url.href[:200]} is not read", reason="robots", cause=cause, fix=fix)
 
     async def _send_request(
         self, url: Url, limits: FetchLimits, validators: dict[str, str], timer: asyncio.Timeout
@@ -236,22 +219,32 @@ class HttpFetcher:
 
     async def _robots_file(self, url: str) -> RobotsFile:
         """Not paced: it is one request per origin, and pages are waiting for it."""
+        if (reply := await self._get_file(url, ROBOTS_LIMITS, {}, is_paced=False)) is None:
+            return RobotsFile(404)  # RFC 9309: too many redirects count as no file
+        _, answer, body = reply
+        return RobotsFile(answer.status, body.data.decode("utf-8", "replace").removeprefix("\ufeff"))
+
+    async def _get_file(
+        self, url: str, limits: FetchLimits, headers: Mapping[str, str], *, is_paced: bool
+    ) -> tuple[Url, TransportAnswer, Body] | None:
+        """A file that is no page, whose body is read where it is there; None for too many redirects."""
         target = url
         try:
-            async with asyncio.timeout(ROBOTS_LIMITS.timeout_s):
-                for _ in range(ROBOTS_LIMITS.max_redirects + 1):
+            async with asyncio.timeout(limits.timeout_s):
+                for _ in range(limits.max_redirects + 1):
                     current = self._guard.check_url(target)
-                    async with self._transport.get(current, self._headers) as answer:
+                    if is_paced:
+                        await self.admit(current)
+                    async with self._transport.get(current, {**self._headers, **headers}) as answer:
                         if target := _redirect_target(answer, current):
                             continue
                         if not 200 <= answer.status < 300:
-                            return RobotsFile(answer.status)
+                            return current, answer, Body(b"")
                         encoding = answer.headers.get("content-encoding", "")
-                        body = await read_body(answer.chunks, encoding, ROBOTS_LIMITS.max_bytes)
-                        return RobotsFile(answer.status, body.data.decode("utf-8", "replace").removeprefix("\ufeff"))
+                        return current, answer, await read_body(answer.chunks, encoding, limits.max_bytes)
         except TimeoutError as error:
             raise FetchError(f"{url[:200]} took too long", reason="timeout") from error
-        return RobotsFile(404)  # RFC 9309: too many redirects count as no file
+        return None
 
     def _build_page(self, url: str, download: _Download, content: Extracted, limits: FetchLimits) -> Page:
         obstacles.check_obstacles(url, download.url.href, download.body.data, content)
@@ -294,9 +287,8 @@ def _check_picture(url: Url, body: Body) -> PictureFile:
     for kind, start in PICTURE_TYPES.items():
         if start.match(body.data):
             return PictureFile(kind, body.data)
-    raise FetchError(
-        f"{url.href[:200]} is no picture", reason="content_type", cause=f"it is none of {', '.join(PICTURE_TYPES)}"
-    )
+    cause = f"it is none of {', '.join(PICTURE_TYPES)}"
+    raise FetchError(f"{url.href[:200]} is no picture", reason="content_type", cause=cause)
 
 
 def _settled_type(header_type: str, data: bytes, url: Url) -> str:
@@ -332,10 +324,6 @@ def _check_type(content_type: str, url: Url, limits: FetchLimits) -> None:
     if not is_readable(kind):
         raise refuse_format(kind, url.href)
     if not limits.accepts(kind):
-        raise FetchError(
-            f"{url.href[:200]} is not read",
-            reason="content_type",
-            cause=f"its type is {kind}, which this request does not allow",
-            content_type=kind,
-            fix="allow the type, or choose another page",
-        )
+        cause, fix = f"its type is {kind}, which this request does not allow", "allow the type, or choose another page"
+        message = f"{url.href[:200]} is not read"
+        raise FetchError(message, reason="content_type", cause=cause, content_type=kind, fix=fix)

@@ -1,9 +1,9 @@
 """What httpcore2 leaves unsaid and undone over HTTP/2: its failures in words, and streams that are left before their end.
 
-Above sits `transport`; below, h2, where it is installed. A page that is left early costs HTTP/1.1 its connection. Over
-HTTP/2 other pages share the connection, so the one stream is cancelled and what came of it is given back to the flow
-control; httpcore2 does neither, and after a few large pages such a connection would stand still. This file reaches into
-its objects for that, and closes the connection where it does not find them as it knows them.
+A page that is left early costs HTTP/1.1 its connection. Over HTTP/2 other pages share the connection, so the one stream is
+cancelled and what came of it is given back to the flow control; httpcore2 does neither, and after a few large pages such a
+connection would stand still. This file reaches into its objects for that, and closes the connection where it does not find
+them as it knows them.
 """
 
 from __future__ import annotations

@@ -143,8 +143,6 @@ def _check_status(status: int, body: bytes) -> None:
     if status in (401, 402):
         raise FetchError("Jina's reader refused us", reason="blocked", cause=cause, fix="check JINA_API_KEY", status=status)
     if status == 429:
-        fix = "set JINA_API_KEY, or wait"
-        raise FetchError(
-            "Jina's reader limits how often it may be asked", reason="blocked", cause=cause, fix=fix, status=status
-        )
+        message, fix = "Jina's reader limits how often it may be asked", "set JINA_API_KEY, or wait"
+        raise FetchError(message, reason="blocked", cause=cause, fix=fix, status=status)
     raise FetchError("Jina's reader could not read the page", cause=cause, status=status)

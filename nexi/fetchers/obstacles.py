@@ -1,13 +1,15 @@
 """What stands between us and a page: a status that is none, a challenge, a login, a script that would write the text.
 
-Above sit the fetchers that see the answer; below nothing. Pure: it looks at status, headers, bytes and the text that was found
-in them, and names the obstacle with what would overcome it. A page with enough text is never doubted.
+Pure: it names the obstacle with what would overcome it. A page with enough text is never doubted.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
 
 from nexi.errors import FetchError
 from nexi.extract import Extracted
@@ -33,26 +35,13 @@ _BLOCKED = {
     451: "the page is withheld for legal reasons",
     503: "the site is overloaded or refuses automated readers",
 }
-_FIXES = {401: LOGIN_FIX, 429: "wait, or try another page", 451: "try another page"}
+_FIXES = {401: LOGIN_FIX, 429: "wait, or try another page", 451: OTHER_FIX}
 
-_CHALLENGE = re.compile(
-    r"just a moment\.\.\.|attention required! \| cloudflare|verify(?:ing)? (?:that )?you are (?:a )?human|are you a robot\b"
-    r"|checking (?:if the site connection is secure|your browser before)|unusual traffic from your (?:computer )?network"
-    r"|enable javascript and cookies to continue|press (?:&|and) hold to confirm|access to this page has been denied"
-    r"|pardon our interruption|ddos protection by",
-    re.IGNORECASE,
-)
-_CHALLENGE_CODE = re.compile(
-    rb"/cdn-cgi/challenge-platform/|cf-chl-|_cf_chl_opt|px-captcha|captcha-delivery\.com|g-recaptcha|h-captcha|cf-turnstile",
-    re.I,
-)
+_WORDS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, list[str]])
+_CHALLENGE, _WANTS_SCRIPT = (re.compile("|".join(_WORDS[name]), re.IGNORECASE) for name in ("challenge", "wants_script"))
+_CHALLENGE_CODE = re.compile("|".join(_WORDS["challenge_code"]).encode(), re.IGNORECASE)
 _SCRIPT = re.compile(rb"<script\b", re.IGNORECASE)
 _APP_ROOT = re.compile(rb"<(?:div|main|app-root)[^>]{0,200}\bid=[\"']?(?:root|app|__next|__nuxt|___gatsby)\b|<app-root\b", re.I)
-_WANTS_SCRIPT = re.compile(
-    r"(?:enable|requires?|turn on|activate|needs?|without) (?:\w+ ){0,3}java ?script"
-    r"|java ?script (?:\w+ ){0,3}(?:disabled|required)",
-    re.IGNORECASE,
-)
 _PASSWORD = re.compile(rb"<input[^>]{0,300}\btype\s*=\s*[\"']?password", re.IGNORECASE)
 _LOGIN_PATH = re.compile(r"[/.](?:log-?in|sign-?in|auth|sso|accounts?/login|oauth2?)(?:[/.?]|$)", re.IGNORECASE)
 
@@ -69,16 +58,11 @@ def check_status(status: int, headers: Mapping[str, str], url: Url) -> None:
             retry_after=retry_after(headers),
         )
     if status in (404, 410):
-        raise FetchError(
-            f"{url.href[:200]} does not exist",
-            cause=f"HTTP {status}",
-            fix=Notice("fix.new_address", "ask in other words, or search for its new address"),
-            status=status,
-        )
+        search_fix = Notice("fix.new_address", "ask in other words, or search for its new address")
+        raise FetchError(f"{url.href[:200]} does not exist", cause=f"HTTP {status}", fix=search_fix, status=status)
     if not 200 <= status < 300 or status in (204, 205):
-        raise FetchError(
-            f"{url.href[:200]} could not be read", cause=f"HTTP {status}", fix="try again later or another page", status=status
-        )
+        retry_fix = "try again later or another page"
+        raise FetchError(f"{url.href[:200]} could not be read", cause=f"HTTP {status}", fix=retry_fix, status=status)
 
 
 def _named_by(headers: Mapping[str, str]) -> str:
@@ -91,21 +75,18 @@ def _named_by(headers: Mapping[str, str]) -> str:
 
 
 def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is_rendered: bool = False) -> None:
-    """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text.
-
-    Of a page that a browser has rendered, scripts have written what they write.
-    """
+    """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text."""
     text = content.text.strip()
     if len(text) >= ENOUGH_TEXT:
         return
     head = data[:HEAD_BYTES]
     visible = f"{content.title}\n{text}"
     if _CHALLENGE.search(visible) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
-        raise _obstacle_error(
-            url, "the site asks its visitors to prove that they are human", OTHER_FIX if is_rendered else BROWSER_FIX
-        )
+        fix = OTHER_FIX if is_rendered else BROWSER_FIX
+        raise _obstacle_error(url, "the site asks its visitors to prove that they are human", fix)
     if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(url)):
         raise _obstacle_error(url, "the page requires a login", LOGIN_FIX)
+    # Of a page that a browser has rendered, scripts have written what they write.
     is_empty_app = _SCRIPT.search(head) and (not text or (len(text) < BARE // 4 and _APP_ROOT.search(head)))
     if not is_rendered and len(text) < BARE and (is_empty_app or _WANTS_SCRIPT.search(visible)):
         raise _obstacle_error(url, "a script would write its text (it needs JavaScript)", BROWSER_FIX)

@@ -1,8 +1,8 @@
 """What a site's robots.txt says about a URL, asked once per origin.
 
-Above sits `http`, which passes in how to get a file; below, protego reads the rules. As RFC 9309 has it: a file that
-answers 4xx allows everything, one that answers 5xx forbids everything. Where the site does not answer at all, the page
-is tried: it will fail by itself if the site is down. Good answers are kept for a day, failures for a minute.
+As RFC 9309 has it: a file that answers 4xx allows everything, one that answers 5xx forbids everything. Where the site does not
+answer at all, the page is tried: it will fail by itself if the site is down. Good answers are kept for a day, failures for a
+minute.
 """
 
 from __future__ import annotations

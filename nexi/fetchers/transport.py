@@ -1,9 +1,8 @@
 """One request over the network, with nothing added to it.
 
-Above sits `http`, which decides what to ask and what to make of the answer; below, httpcore2's pools on the guarded
-backend. URLs come parsed by `nexi.urls` and are not parsed a second time; no cookies, no redirects, no decoding, no
-environment. HTTP/2 is spoken with sites that offer it, where h2 is installed; a site that breaks it is asked by HTTP/1.1
-from then on. Behind a proxy an address cannot be pinned: there the guard checks what the name resolves to here.
+URLs come parsed by `nexi.urls` and are not parsed a second time; no cookies, no redirects, no decoding, no environment. HTTP/2
+is spoken with sites that offer it, where h2 is installed; a site that breaks it is asked by HTTP/1.1 from then on. Behind a
+proxy an address cannot be pinned: there the guard checks what the name resolves to here.
 """
 
 from __future__ import annotations
@@ -168,9 +167,8 @@ def _translate_error(error: Exception, url: Url, proxy: str) -> FetchError:
         return FetchError(f"{url.host} has no valid certificate", cause=cause, fix="use another page, or fix its certificate")
     if proxy and isinstance(error, httpcore2.ConnectError):
         return _proxy_error(proxy, url)
-    return FetchError(
-        f"the connection to {url.host} failed", cause=cause, fix="try again later or another page", retryable=True
-    )
+    fix = "try again later or another page"
+    return FetchError(f"the connection to {url.host} failed", cause=cause, fix=fix, retryable=True)
 
 
 def _proxy_error(proxy: str, url: Url, status: int = 0) -> FetchError:
@@ -196,8 +194,7 @@ def proxy_of(proxy: str) -> httpcore2.Proxy:
     except ValueError:
         is_web_url = False
     if not is_web_url:
-        raise ConfigError(
-            "the proxy cannot be used", cause="it is no http or https URL", fix="write it like http://proxy.example:3128"
-        )
+        cause, fix = "it is no http or https URL", "write it like http://proxy.example:3128"
+        raise ConfigError("the proxy cannot be used", cause=cause, fix=fix)
     auth = (unquote(login.username or ""), unquote(login.password or "")) if url.userinfo else None
     return httpcore2.Proxy(httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target="/"), auth=auth)

@@ -1,7 +1,4 @@
-"""One POST to an address of the operator's, behind the same guard as pages and signed by the rules of Standard Webhooks.
-
-Above sits `app/webhook`, which says what is sent and when. A receiver checks the signature with any library of that standard.
-"""
+"""One POST to an address of the operator's, behind the same guard as pages, signed by the rules of Standard Webhooks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Embeddings of any OpenAI-compatible endpoint.
 
-The Embedder port is above; below is the endpoint as `openai/client.py` speaks to it, with its keys, waits and failures. It
-knows what `/embeddings` takes and gives, and never believes an answer to be well-formed.
+No answer is believed to be well-formed. Keys, waits and failures are those of `openai/client.py`.
 """
 
 from __future__ import annotations
@@ -36,10 +35,8 @@ class OpenAIEmbedder:
     """The Embedder port over `POST /embeddings`, twenty texts a request. `prefixes` go before documents and queries."""
 
     def __init__(self, endpoint: OpenAICompatible, *, dims: int = 0, prefixes: tuple[str, str] = ("", "")) -> None:
-        self._endpoint, self._model = endpoint, endpoint.model
-        self._asked_dims = dims
-        self.dims = dims
-        self._prefixes = prefixes
+        self._endpoint, self._model, self._prefixes = endpoint, endpoint.model, prefixes
+        self._asked_dims = self.dims = dims
 
     @property
     def name(self) -> str:
@@ -74,9 +71,8 @@ class OpenAIEmbedder:
             answer = json.loads(body)
             vectors = _parse_vectors(answer, len(batch))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            raise faults.build_error(
-                self._endpoint.endpoint, faults.BAD_EMBEDDINGS, str(error) or type(error).__name__
-            ) from None
+            problem = str(error) or type(error).__name__
+            raise faults.build_error(self._endpoint.endpoint, faults.BAD_EMBEDDINGS, problem) from None
         lengths = {len(vector) for vector in vectors} | ({self.dims} if self.dims else set())
         if len(lengths) != 1:  # the first answer tells how long vectors are
             problem = f"vectors of different lengths: {sorted(lengths)}"

@@ -1,8 +1,7 @@
 """Model servers on this machine: which of Ollama, LM Studio, llama.cpp and others run here, their models and real windows.
 
-The doors above ask `find_servers` and `describe`; below is plain HTTP to loopback, without proxy, redirect or key. What a
-server's answer means is in pure functions that take the parsed JSON and never believe it to be well-formed. No model is
-called here, and none is loaded.
+They are asked by plain HTTP to loopback, without proxy, redirect or key. No answer is believed to be well-formed, no model is
+called, and none is loaded.
 """
 
 from __future__ import annotations
@@ -201,11 +200,8 @@ def llama_cpp_window(props: Any) -> int | None:
     """The window of `/props`; None where that is not llama.cpp's answer."""
     fields = as_mapping(props)
     settings = as_mapping(fields.get("default_generation_settings"))
-    return (
-        _as_size(settings.get("n_ctx"))
-        or _as_size(as_mapping(settings.get("params")).get("n_ctx"))
-        or _as_size(fields.get("n_ctx"))
-    )
+    places = (settings, as_mapping(settings.get("params")), fields)
+    return next((size for place in places if (size := _as_size(place.get("n_ctx")))), None)
 
 
 def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
@@ -216,12 +212,11 @@ def listed_models(listing: Any) -> tuple[LocalModel, ...] | None:
         return None  # nexi's own server, on the port of vLLM
     result = []
     for model in models:
-        meta = as_mapping(model.get("meta"))
+        meta, name = as_mapping(model.get("meta")), model.get("id")
         count = meta.get("n_params")
         billions = count / 1e9 if isinstance(count, int) and count > 0 else None
-        if _is_name(name := model.get("id")):
-            window, largest = _as_size(model.get("max_model_len")), _as_size(meta.get("n_ctx_train"))
-            result.append(LocalModel(name, window, largest, billions))
+        if _is_name(name):
+            result.append(LocalModel(name, _as_size(model.get("max_model_len")), _as_size(meta.get("n_ctx_train")), billions))
     return tuple(result)
 
 

@@ -1,7 +1,7 @@
 """Published cross-encoders that nexi knows by name, and how their files are fetched.
 
-The command that asks for consent is above; below are HTTP and the table `published.json`: addresses, revisions, sizes, hashes
-and licences are data. A file that is not byte for byte the pinned one is refused, wherever it came from.
+Addresses, revisions, sizes, hashes and licences are in `published.json`. A file that is not byte for byte the pinned one is
+refused, wherever it came from.
 """
 
 from __future__ import annotations
@@ -57,21 +57,15 @@ class PublishedModel(msgspec.Struct, frozen=True):
         return self.url.format(repository=self.repository, revision=self.revision, path=quote(file.path))
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "source": self.url.format(repository=self.repository, revision=self.revision, path="").rstrip("/"),
-            "revision": self.revision,
-            "licence": self.licence,
-            "languages": list(self.languages),
-        }
+        source = self.url.format(repository=self.repository, revision=self.revision, path="").rstrip("/")
+        about = {"name": self.name, "source": source, "revision": self.revision, "licence": self.licence}
+        return {**about, "languages": list(self.languages)}
 
 
 @lru_cache(maxsize=1)
 def published_models() -> Mapping[str, PublishedModel]:
     """The table by name."""
-    import pkgutil
-
-    data = pkgutil.get_data(__name__.rpartition(".")[0], "published.json") or b"[]"
+    data = Path(__file__).with_name("published.json").read_bytes()
     return {model.name: model for model in msgspec.json.decode(data, type=tuple[PublishedModel, ...])}
 
 
@@ -79,9 +73,8 @@ def find_published(name: str) -> PublishedModel:
     """Raises ConfigError naming those there are."""
     models = published_models()
     if name not in models:
-        fix = (
-            f"the known ones are {', '.join(sorted(models))}; or give a folder with model.onnx, tokenizer.json and config.json"
-        )
+        names = ", ".join(sorted(models))
+        fix = f"the known ones are {names}; or give a folder with model.onnx, tokenizer.json and config.json"
         raise ConfigError(f"there is no folder and no known model called {name[:100]!r}", fix=fix)
     return models[name]
 
@@ -98,7 +91,7 @@ async def download_model(
     """Fetch the files of a model into a folder; `on_bytes` gets how many came so far. Raises NexiError, leaving no file."""
     import httpx2
 
-    total, paths = 0, {}
+    total, paths = 0, {file.name: folder / file.name for file in model.files}
     timeout = httpx2.Timeout(IDLE_S, connect=CONNECT_S)
     try:
         make_private_directory(folder)
@@ -111,20 +104,18 @@ async def download_model(
             max_redirects=MAX_REDIRECTS,
         ) as client:
             for file in model.files:
-                await _fetch_file(client, model.url_of(file, mirror), file, folder / file.name, on_bytes, total)
+                await _fetch_file(client, model.url_of(file, mirror), file, paths[file.name], on_bytes, total)
                 total += file.bytes
-                paths[file.name] = folder / file.name
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        _remove_files(folder, model)
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError, NexiError) as error:
+        for path in paths.values():
+            path.unlink(missing_ok=True)
+        if isinstance(error, NexiError):
+            raise
+        if isinstance(error, OSError):
+            raise store_error(f"{model.name} could not be downloaded", folder, error) from error
         cause = " ".join(str(error).split())[:300] or type(error).__name__
         fix = "check the network, or fetch the files elsewhere and give their folder: nexi proof install FOLDER"
         raise NexiError(f"{model.name} could not be downloaded", cause=cause, fix=fix, code="download") from error
-    except OSError as error:
-        _remove_files(folder, model)
-        raise store_error(f"{model.name} could not be downloaded", folder, error) from error
-    except NexiError:
-        _remove_files(folder, model)
-        raise
     return paths
 
 
@@ -145,14 +136,5 @@ async def _fetch_file(
                 on_bytes(before + count)
     if count != file.bytes or digest.hexdigest() != file.sha256:
         size = f"{count:,} bytes came of {file.bytes:,}" if count != file.bytes else "its SHA-256 is another one"
-        raise StoreError(
-            f"{file.path} is not the file that was pinned",
-            cause=size,
-            fix="try again; if it stays so, the host serves another file: do not use it",
-            code="changed",
-        )
-
-
-def _remove_files(folder: Path, model: PublishedModel) -> None:
-    for file in model.files:
-        (folder / file.name).unlink(missing_ok=True)
+        fix = "try again; if it stays so, the host serves another file: do not use it"
+        raise StoreError(f"{file.path} is not the file that was pinned", cause=size, fix=fix, code="changed")

@@ -1,7 +1,6 @@
 """A cross-encoder as a folder: an ONNX file, its tokenizer and its config, and a manifest that pins them.
 
-Above, `onnx` runs what is installed and the commands install and remove it; below are files. Which output means "supported" and
-how long a text may be is read from the model's own config, never guessed. Nothing here loads a model.
+Which output means "supported" and how long a text may be is read from the model's own config, never guessed.
 """
 
 from __future__ import annotations
@@ -13,9 +12,10 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
 from nexi.errors import NexiError, StoreError
 from nexi.files import make_private_directory, store_error
@@ -69,7 +69,7 @@ class ModelFolder(Struct, frozen=True):
     revision: str = ""
     licence: str = ""
     languages: tuple[str, ...] = ()
-    temperature: float = 1.0
+    temperature: Annotated[float, Meta(ge=0.01, le=100)] = 1.0
 
     @property
     def digest(self) -> str:
@@ -100,31 +100,25 @@ def read_manifest(path: Path) -> ModelFolder:
     """A folder by its manifest. Raises StoreError where that cannot be used."""
     value = read_json(path / MANIFEST)
     try:
-        files = {str(name): str(digest) for name, digest in value["files"].items()}
-        temperature = float(value.get("temperature", 1.0))
-        readable = value["version"] == VERSION and set(REQUIRED) <= set(files) and 0.01 <= temperature <= 100
-        name, languages = str(value["name"]), tuple(str(language) for language in value.get("languages", ()))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        readable = False
-    if not readable or not all(re.fullmatch(r"[\w.-]+", file) for file in files):
+        folder = msgspec.convert({**value, "path": path}, ModelFolder, strict=False)
+    except msgspec.ValidationError:
+        folder = None
+    is_safe = folder and set(REQUIRED) <= set(folder.files) and all(re.fullmatch(r"[\w.-]+", file) for file in folder.files)
+    if folder is None or not is_safe or value.get("version") != VERSION:
         raise StoreError("The installed model cannot be used", cause=f"{path / MANIFEST} is damaged", fix=REINSTALL)
-    about = {key: str(value.get(key, "")) for key in ("source", "revision", "licence")}
-    return ModelFolder(path, name, files, about["source"], about["revision"], about["licence"], languages, temperature)
+    return folder
 
 
 def gather_files(folder: Path) -> dict[str, Path]:
     """The files of a model in a folder of the user's, by the name they get. Raises StoreError naming what is missing."""
-    model = next((folder / place for place in MODEL_PLACES if (folder / place).is_file()), None)
     others = sorted(folder.glob("*.onnx"))
-    model = model or (others[0] if len(others) == 1 else None)
+    only = others if len(others) == 1 else []
+    model = next((path for path in (*map(folder.joinpath, MODEL_PLACES), *only) if path.is_file()), None)
     files = {MODEL: model} if model else {}
     files |= {name: folder / name for name in (TOKENIZER, CONFIG, *OPTIONAL) if (folder / name).is_file()}
     if lacking := [name for name in REQUIRED if name not in files]:
-        raise StoreError(
-            f"{folder} holds no model that can be used",
-            cause=f"{', '.join(lacking)} is missing",
-            fix="export it to ONNX beside its tokenizer.json and config.json, or name a published model",
-        )
+        fix = "export it to ONNX beside its tokenizer.json and config.json, or name a published model"
+        raise StoreError(f"{folder} holds no model that can be used", cause=f"{', '.join(lacking)} is missing", fix=fix)
     return files
 
 
@@ -209,11 +203,9 @@ def read_labels(config: Mapping[str, Any]) -> Labels:
         if len(supported) == 1 and len(contradicted) <= 1:
             return Labels(len(names), supported[0], contradicted[0] if contradicted else None)
     label_list = ", ".join(names.values())[:200] or "none"
-    raise NexiError(
-        "the model's labels do not say which one means supported",
-        cause=f"id2label in config.json has: {label_list}",
-        fix='name them there, like {"0": "contradiction", "1": "entailment", "2": "neutral"}',
-    )
+    cause = f"id2label in config.json has: {label_list}"
+    fix = 'name them there, like {"0": "contradiction", "1": "entailment", "2": "neutral"}'
+    raise NexiError("the model's labels do not say which one means supported", cause=cause, fix=fix)
 
 
 def read_max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
@@ -221,7 +213,6 @@ def read_max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> 
     limits = (config.get("max_position_embeddings"), tokenizer.get("model_max_length"))
     sizes = [int(size) for size in limits if isinstance(size, int | float) and not isinstance(size, bool) and 16 <= size < 1e6]
     if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        sizes = [
-            size - 2 if size == config.get("max_position_embeddings") else size for size in sizes
-        ]  # two positions are taken
+        most = config.get("max_position_embeddings")
+        sizes = [size - 2 if size == most else size for size in sizes]  # two positions are taken
     return min(*sizes, MAX_MAX_TOKENS) if sizes else DEFAULT_MAX_TOKENS

@@ -1,6 +1,5 @@
 """A cross-encoder that runs on this machine: ONNX Runtime on one thread, with the tokenizer that came with the model.
 
-The PairModel port is above; below are the extra `proof` (onnxruntime, tokenizers, numpy) and a folder that `folder` pinned.
 The model is loaded with the first pair, after its files were compared with their hashes. Whatever is wrong with them, with a
 library or with one pair is a gap with its reason, so that rules alone decide.
 """
@@ -58,8 +57,7 @@ class OnnxPairModel:
 
     def __init__(self, folder: ModelFolder, clock: Clock) -> None:
         self.name, self.digest = folder.name, folder.digest
-        self._folder = folder
-        self._clock = clock
+        self._folder, self._clock = folder, clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="nexi-proof")
         self._loaded: CrossEncoder | None = None
         self._problem = ""
@@ -164,10 +162,8 @@ class CrossEncoder:
             (logits, *_) = self._session.run(None, {name: arrays[name] for name in self._inputs})
         except Exception as error:  # noqa: BLE001 - the edge of a foreign library: it raises whatever its parts raise
             return build_gaps(batch, f"the model failed ({' '.join(str(error).split())[:200]})")
-        if logits.shape != (len(batch), self._labels.count):
-            return build_gaps(
-                batch, f"the model's output has the shape {tuple(logits.shape)}, not {(len(batch), self._labels.count)}"
-            )
+        if logits.shape != (right_shape := (len(batch), self._labels.count)):
+            return build_gaps(batch, f"the model's output has the shape {tuple(logits.shape)}, not {right_shape}")
         return [self._score_of(row) for row in logits]
 
     def _score_of(self, logits: Any) -> PairScore:

@@ -1,7 +1,4 @@
-"""What goes wrong with stored knowledge, as errors a person can act on.
-
-The embedded store above raises only these; below are SQLite's result codes and the system's error numbers.
-"""
+"""What goes wrong with stored knowledge, as errors a person can act on."""
 
 from __future__ import annotations
 
@@ -26,12 +23,11 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
     if is_damage(error):
         return damaged_error(path, str(error).partition(" with text")[0])
     if code in _BUSY:
-        return StoreError(
-            "The knowledge store is busy",
-            cause=f"another nexi has been writing to it for too long ({path})",
-            fix="Try again when the other command has finished.",
-            code="store_busy",
+        cause, fix = (
+            f"another nexi has been writing to it for too long ({path})",
+            "Try again when the other command has finished.",
         )
+        return StoreError("The knowledge store is busy", cause=cause, fix=fix, code="store_busy")
     if code == sqlite3.SQLITE_FULL:
         return files.store_error("The knowledge store could not be written", path, OSError(errno.ENOSPC, str(error)))
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
@@ -68,23 +64,17 @@ def damaged_error(path: Path, cause: str) -> StoreError:
 
 
 def other_embedder(current: str, current_dims: int, embedder: str, dims: int) -> StoreError:
-    return StoreError(
-        "The knowledge store holds vectors of another embedding model",
-        cause=f"it was made with {current} ({current_dims} dimensions), which {embedder} ({dims}) cannot be compared with",
-        fix=f"Set the embedding model back to {current}, or embed the stored texts again with `nexi index --reembed`.",
-        code="store_embedder",
-    )
+    cause = f"it was made with {current} ({current_dims} dimensions), which {embedder} ({dims}) cannot be compared with"
+    fix = f"Set the embedding model back to {current}, or embed the stored texts again with `nexi index --reembed`."
+    message = "The knowledge store holds vectors of another embedding model"
+    return StoreError(message, cause=cause, fix=fix, code="store_embedder")
 
 
 def bad_vectors(cause: str) -> StoreError:
-    return StoreError(
-        "These vectors cannot be stored", cause=cause, fix="Check the embedding model: its answers are not usable."
-    )
+    fix = "Check the embedding model: its answers are not usable."
+    return StoreError("These vectors cannot be stored", cause=cause, fix=fix)
 
 
 def too_many_chunks(url: str, count: int, most: int) -> StoreError:
-    return StoreError(
-        "The page is too long to be stored",
-        cause=f"{url} has {count} chunks, and {most} is the most",
-        fix="Split it, or choose larger chunks.",
-    )
+    cause = f"{url} has {count} chunks, and {most} is the most"
+    return StoreError("The page is too long to be stored", cause=cause, fix="Split it, or choose larger chunks.")

@@ -1,7 +1,4 @@
-"""What the embedded store reads from its tables: sources, passages, and the slots a scope covers.
-
-`sqlite.py` calls it in the reader's thread, inside one read transaction, so that words, vectors and texts are of one moment.
-"""
+"""What the embedded store reads, in one transaction so that words, vectors and texts are of one moment."""
 
 from __future__ import annotations
 
@@ -26,20 +23,12 @@ _PASSAGE = (
 MAX_SELECTIONS = 8
 
 
-def read_source(db: sqlite3.Connection, url: str) -> StoredSource | None:
-    sources = _query_sources(db, Condition("s.key = ?", (key_of(url),)), 1, 0)
-    return sources[0] if sources else None
-
-
 def has_body(db: sqlite3.Connection, digest: str) -> bool:
     return db.execute("SELECT 1 FROM bodies WHERE digest = ?", (digest,)).fetchone() is not None
 
 
-def list_sources(db: sqlite3.Connection, scope: Scope, count: int, skip: int) -> list[StoredSource]:
-    return _query_sources(db, scope_condition(scope), count, skip)
-
-
-def _query_sources(db: sqlite3.Connection, where: Condition, count: int, skip: int) -> list[StoredSource]:
+def list_sources(db: sqlite3.Connection, where: Condition, count: int, skip: int = 0) -> list[StoredSource]:
+    """The newest sources that meet a condition."""
     rows = db.execute(
         f"SELECT {_SOURCE} FROM sources s JOIN bodies b ON b.id = s.body WHERE {where.sql or 1} "  # noqa: S608  # values are bound
         "ORDER BY s.fetched_at DESC, s.id DESC LIMIT ? OFFSET ?",
@@ -67,14 +56,7 @@ def list_unembedded(db: sqlite3.Connection, count: int) -> list[Passage]:
 
 def read_passages(db: sqlite3.Connection, ranking: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
     """The chunks behind ids, each with the first source in scope that leads to it. What the disk has lost is left out."""
-    where = scope_condition(scope)
-    ids = [chunk for chunk, _ in ranking]
-    try:
-        rows = _read_rows(db, ids, where)
-    except sqlite3.DatabaseError as error:
-        if not _faults.is_damage(error):
-            raise
-        rows = [row for chunk in ids for row in _read_row(db, chunk, where)]
+    rows = _read_rows(db, [chunk for chunk, _ in ranking], scope_condition(scope))
     row_by_chunk = {row[0]: row for row in rows}
     return [_parse_passage(row_by_chunk[chunk], score) for chunk, score in ranking if chunk in row_by_chunk]
 
@@ -83,16 +65,13 @@ def _read_rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> 
     first = f"SELECT s.id FROM sources s WHERE s.body = c.id / {CHUNKS} AND {where.sql or 1} ORDER BY s.id LIMIT 1"  # noqa: S608
     marks = ", ".join("?" * len(ids))
     sql = f"SELECT {_PASSAGE} FROM chunks c JOIN sources s ON s.id = ({first}) WHERE c.id IN ({marks})"  # noqa: S608
-    return db.execute(sql, (*where.values, *ids)).fetchall()
-
-
-def _read_row(db: sqlite3.Connection, chunk: int, where: Condition) -> list[Any]:
     try:
-        return _read_rows(db, [chunk], where)
+        return db.execute(sql, (*where.values, *ids)).fetchall()
     except sqlite3.DatabaseError as error:
         if not _faults.is_damage(error):
             raise
-        return []
+    # each by itself, so that only what the disk has lost is left out
+    return [row for chunk in ids for row in _read_rows(db, [chunk], where)] if len(ids) > 1 else []
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
@@ -130,11 +109,11 @@ class Nearest:
         vectors = self._vectors.read_vectors(int(about["epoch"]), slots, dims)
         if int(about["generation"]) != self._generation:
             self._generation, self._chosen = int(about["generation"]), {}
-        selection = None if scope == EVERYTHING else self._chosen.get(scope)
-        if selection is None and scope != EVERYTHING:
+        if scope != EVERYTHING and scope not in self._chosen:
             if len(self._chosen) >= MAX_SELECTIONS:
                 self._chosen = {}
-            selection = self._chosen[scope] = choose_slots(vectors, _select_slots(db, scope))
+            self._chosen[scope] = choose_slots(vectors, _select_slots(db, scope))
+        selection = self._chosen.get(scope)  # none for everything
         width = count
         while True:
             near = find_nearest(vectors, vector, width, selection, self._first_pass)

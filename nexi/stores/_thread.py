@@ -1,8 +1,4 @@
-"""One thread that owns one SQLite connection.
-
-The embedded store sends it work from the event loop; the work runs in order, in the thread that opened the connection.
-It knows how SQLite waits, its journals and private files, and nothing of what is stored.
-"""
+"""One thread that owns one SQLite connection and does its work in order."""
 
 from __future__ import annotations
 
@@ -22,6 +18,7 @@ T = TypeVar("T")
 MODE_PAUSE_S = 0.01
 BUSY_S = 30.0
 CACHE_KIB = 16_384
+Prepare = Callable[[sqlite3.Connection], None]
 READING_KIB = 1_024  # the system keeps the file in memory too; here it would count twice, and no search gets faster
 
 
@@ -31,7 +28,7 @@ class SqliteThread:
     def __init__(
         self,
         path: Path,
-        prepare: Callable[[sqlite3.Connection], None],
+        prepare: Prepare,
         *,
         busy_s: float = BUSY_S,
         cache_kib: int = CACHE_KIB,
@@ -94,9 +91,7 @@ class SqliteThread:
         return self._connection
 
 
-def open_database(
-    path: Path, prepare: Callable[[sqlite3.Connection], None], *, busy_s: float = BUSY_S, cache_kib: int = CACHE_KIB
-) -> sqlite3.Connection:
+def open_database(path: Path, prepare: Prepare, *, busy_s: float = BUSY_S, cache_kib: int = CACHE_KIB) -> sqlite3.Connection:
     """A connection that waits for others, with the file private from its first byte."""
     files.make_private_directory(path.parent)
     files.create_empty_file(path)  # SQLite gives the journal beside it the same permissions
@@ -113,14 +108,10 @@ def open_database(
     return connection
 
 
-def _open_unwritable(
-    path: Path, prepare: Callable[[sqlite3.Connection], None], error: OSError | sqlite3.OperationalError
-) -> sqlite3.Connection:
-    """A connection that writes nothing, for a disk that is full or read-only. Raises the error that led here.
-
-    SQLite needs to write even to read what lies in a journal. Without a journal the file is whole and taken as it is; where
-    there is none, an empty store in memory has the same content.
-    """
+def _open_unwritable(path: Path, prepare: Prepare, error: OSError | sqlite3.OperationalError) -> sqlite3.Connection:
+    """A connection that writes nothing, for a disk that is full or read-only. Raises the error that led here."""
+    # SQLite needs to write even to read what lies in a journal. Without a journal the file is whole and taken as it is; where
+    # there is none, an empty store in memory has the same content.
     if not path.exists() or not path.stat().st_size:
         return _open_prepared(":memory:", prepare, error)
     try:
@@ -132,18 +123,15 @@ def _open_unwritable(
     return _open_prepared(f"{path.absolute().as_uri()}?immutable=1", prepare, error)
 
 
-def _open_prepared(
-    address: str, prepare: Callable[[sqlite3.Connection], None], error: OSError | sqlite3.OperationalError
-) -> sqlite3.Connection:
+def _open_prepared(address: str, prepare: Prepare, error: OSError | sqlite3.OperationalError) -> sqlite3.Connection:
     connection = sqlite3.connect(address, uri=True, isolation_level=None, cached_statements=256)
     try:
         connection.execute("PRAGMA temp_store=MEMORY")
         prepare(connection)
-    except sqlite3.OperationalError:
+    except BaseException as fault:
         connection.close()
-        raise error from None
-    except BaseException:
-        connection.close()
+        if isinstance(fault, sqlite3.OperationalError):
+            raise error from None
         raise
     return connection
 

@@ -1,9 +1,8 @@
 """Chunks by their words: BM25 in SQLite's full-text index.
 
-The embedded store asks; below is the table `words`. The words of a chunk find it; the first are put in order by their own
-score and twice that of their page, because the page that says most of a question is where its answer is. Scoring
-costs about a microsecond a chunk that matches, whatever its score, so in a large store the rarest words of a question choose
-the candidates, and all but its most common words order them.
+The words of a chunk find it; the first are put in order by their own score and twice that of their page, because the page that
+says most of a question is where its answer is. Scoring costs about a microsecond a chunk that matches, whatever its score, so
+in a large store the rarest words of a question choose the candidates, and all but its most common words order them.
 """
 
 from __future__ import annotations
@@ -145,11 +144,8 @@ def _and_clause(where: Condition) -> str:
 
 
 def _score_chosen(db: sqlite3.Connection, match: str, chunks: Sequence[int]) -> Ranked:
-    """The chosen chunks, scored with every word.
-
-    One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it one
-    statement a chunk.
-    """
+    # One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it one
+    # statement a chunk.
     marks = ",".join("?" * len(chunks))
     sql = f"{_BM25} WHERE words MATCH ? AND +rowid IN ({marks})"
     scores = [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *chunks))]

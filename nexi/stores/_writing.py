@@ -1,7 +1,6 @@
 """What the embedded store does to its tables, one transaction at a time.
 
-`sqlite.py` calls it in the writer's thread; below are the tables of `schema.py`. Contents are `bodies` (chunks, words,
-vectors), known by digest; `sources` are the URLs that lead to them.
+Contents are `bodies` (chunks, words, vectors), known by digest; `sources` are the URLs that lead to them.
 """
 
 from __future__ import annotations
@@ -10,8 +9,10 @@ import hashlib
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
+
+from msgspec.structs import astuple, replace
 
 from nexi import urls
 from nexi.stores import _faults, _scope
@@ -23,10 +24,7 @@ MAX_HOLE_SHARE = 0.25
 
 
 class StoreTransaction:
-    """One transaction's work. Slots that it frees are blanked by `after_commit`, when the transaction is over.
-
-    Below `min_holes` empty slots it moves no vectors.
-    """
+    """One transaction's work. `after_commit` blanks the slots it frees; below `min_holes` empty ones no vectors are moved."""
 
     def __init__(self, db: sqlite3.Connection, vectors: VectorWriter, min_holes: int) -> None:
         self._db = db
@@ -52,21 +50,19 @@ class StoreTransaction:
 
     def link(self, source: StoredSource) -> bool:
         body = self._db.execute("SELECT id FROM bodies WHERE digest = ?", (source.digest,)).fetchone()
-        if body is None:
-            return False
-        self._put_source(source, *body)
-        self._next_slot()
-        return True
+        if body:
+            self._put_source(source, *body)
+            self._next_slot()
+        return body is not None
 
     def remove(self, addresses: Sequence[str]) -> int:
         count = 0
         for url in addresses:
             row = self._db.execute("SELECT id, body FROM sources WHERE key = ?", (key_of(url),)).fetchone()
             if row is not None:
-                source, body = row
-                self._db.execute("DELETE FROM tags WHERE source = ?", (source,))
-                self._db.execute("DELETE FROM sources WHERE id = ?", (source,))
-                self._drop_unused(body)
+                self._db.execute("DELETE FROM tags WHERE source = ?", row[:1])
+                self._db.execute("DELETE FROM sources WHERE id = ?", row[:1])
+                self._drop_unused(row[1])
                 count += 1
         self._next_slot()
         return count
@@ -140,23 +136,11 @@ class StoreTransaction:
         else:
             sql = "INSERT INTO bodies(digest, fingerprint, title, chunks, words) VALUES (?, ?, ?, ?, ?)"
             body = cast("int", self._db.execute(sql, (digest, *about)).lastrowid)
-        chunks = [
-            (
-                body * CHUNKS + n,
-                Chunk(
-                    clean_text(chunk.text),
-                    clean_text(chunk.heading),
-                    clean_text(chunk.context),
-                    clean_text(chunk.code),
-                    chunk.start,
-                ),
-            )
-            for n, chunk in enumerate(page.chunks)
-        ]
-        self._db.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-            ((i, c.text, c.heading, c.context, c.code, c.start) for i, c in chunks),
-        )
+        chunks = []
+        for number, chunk in enumerate(page.chunks, body * CHUNKS):
+            text, heading, context, code = map(clean_text, (chunk.text, chunk.heading, chunk.context, chunk.code))
+            chunks.append((number, Chunk(text, heading, context, code, chunk.start)))
+        self._db.executemany("INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)", ((i, *astuple(chunk)) for i, chunk in chunks))
         self._to_index.append(IndexedBody(body, title, chunks))
         if not page.vectors:
             self._db.executemany("INSERT INTO unembedded VALUES (?)", ((i,) for i, _ in chunks))
@@ -168,20 +152,10 @@ class StoreTransaction:
         self._to_index.clear()
 
     def _put_source(self, source: StoredSource, body: int) -> None:
-        domain = clean_text(source.domain or domain_of(source.url))
-        row = (
-            key_of(source.url),
-            clean_text(source.url),
-            body,
-            clean_text(source.title),
-            domain,
-            _scope.reverse_domain(domain) if domain else "",
-            clean_text(source.language.lower()),
-            _scope.normalise_time(clean_text(source.fetched_at)),
-            json.dumps([clean_text(tag) for tag in source.tags]),
-            clean_text(source.published),
-            clean_text(source.updated),
-        )
+        clean = clean_source(source)
+        host = _scope.reverse_domain(clean.domain) if clean.domain else ""
+        times_and_tags = (clean.fetched_at, json.dumps(clean.tags), clean.published, clean.updated)
+        row = (key_of(source.url), clean.url, body, clean.title, clean.domain, host, clean.language, *times_and_tags)
         before = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone()
         number, former_body = before or (None, body)
         if number is None:
@@ -189,7 +163,7 @@ class StoreTransaction:
         else:
             self._db.execute(_SAME_SOURCE, (*row, number))
             self._db.execute("DELETE FROM tags WHERE source = ?", (number,))
-        self._db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((clean_text(tag), number) for tag in source.tags))
+        self._db.executemany("INSERT OR IGNORE INTO tags VALUES (?, ?)", ((tag, number) for tag in clean.tags))
         if former_body != body:
             self._drop_unused(former_body)
 
@@ -245,9 +219,8 @@ class StoreTransaction:
         self._vectors.flush()
         vectors = VectorReader(self._vectors.store).read_vectors(epoch, slots, dims)
         end = 0
-        for body, slot, count in self._db.execute(
-            "SELECT id, slot, chunks FROM bodies WHERE slot >= 0 ORDER BY slot"
-        ).fetchall():
+        sql = "SELECT id, slot, chunks FROM bodies WHERE slot >= 0 ORDER BY slot"
+        for body, slot, count in self._db.execute(sql).fetchall():
             self._vectors.write(epoch + 1, end, vectors.rows[slot : slot + count])
             self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (end, body))
             end += count
@@ -261,12 +234,26 @@ _NEW_SOURCE = f"INSERT INTO sources({_NAMES}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?,
 _SAME_SOURCE = f"UPDATE sources SET ({_NAMES}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?"  # noqa: S608
 
 
+def clean_text(text: str) -> str:
+    """Half a surrogate pair cannot be stored as UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def key_of(url: str) -> str:
     return clean_text(urls.hit_key(url))
 
 
-def domain_of(url: str) -> str:
-    return urls.host_of(url) if urls.is_web_url(url) else ""
+def clean_source(source: StoredSource, clean: Callable[[str], str] = clean_text) -> StoredSource:
+    """A source as it is stored: with its domain, its language in lower case, its time in one form, and only clean texts."""
+    domain = source.domain or (urls.host_of(source.url) if urls.is_web_url(source.url) else "")
+    return replace(
+        source,
+        **{name: clean(getattr(source, name)) for name in ("url", "title", "published", "updated")},
+        domain=clean(domain),
+        language=clean(source.language.lower()),
+        fetched_at=_scope.normalise_time(clean(source.fetched_at)),
+        tags=tuple(map(clean, source.tags)),
+    )
 
 
 def fingerprint_of(page: IndexedPage) -> str:
@@ -282,15 +269,14 @@ def count_words(page: IndexedPage) -> int:
     return page.source.words or sum(len(chunk.text.split()) for chunk in page.chunks)
 
 
-def clean_text(text: str) -> str:
-    """Half a surrogate pair cannot be stored as UTF-8."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def check_chunks(page: IndexedPage) -> None:
     """Raise StoreError for a page with too many chunks, or with some that have a vector and some that have none."""
     if len(page.chunks) > CHUNKS:
         raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
+    _check_count(page)
+
+
+def _check_count(page: IndexedPage) -> None:
     if page.vectors and len(page.vectors) != len(page.chunks):
         raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
 
@@ -299,8 +285,7 @@ def vector_length(pages: Sequence[IndexedPage]) -> int:
     """The length of the vectors, 0 for none; all are looked at before the first is written."""
     dims = next((len(vector) for page in pages for vector in page.vectors), 0)
     for page in pages:
-        if page.vectors and len(page.vectors) != len(page.chunks):
-            raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
+        _check_count(page)
         check_vectors(page.vectors, dims)
     return dims
 

@@ -25,25 +25,23 @@ def find_lost_journals(path: Path, processes: Path = PROCESSES) -> list[int]:
 def check_journal(path: Path) -> None:
     """Raise StoreError for the first of such processes."""
     for process in find_lost_journals(path):
-        raise StoreError(
-            f"Process {process} stores pages where no other process can see them",
-            cause=f"the journal of the knowledge base ({path}-wal) was removed while it was running",
-            fix=f"End it with `kill -9 {process}`: an orderly end could write its old pages over newer ones. Then run "
-            "`nexi doctor --repair`, and ask again what it was asked since.",
-            code="store_journal",
+        fix = (
+            f"End it with `kill -9 {process}`: an orderly end could write its old pages over newer ones. Then run "
+            "`nexi doctor --repair`, and ask again what it was asked since."
         )
+        message = f"Process {process} stores pages where no other process can see them"
+        cause = f"the journal of the knowledge base ({path}-wal) was removed while it was running"
+        raise StoreError(message, cause=cause, fix=fix, code="store_journal")
 
 
 def check_alone(path: Path, processes: Path = PROCESSES) -> None:
     """Raise StoreError where another process has the store open: what it writes while the file is replaced would be lost."""
     for process in _find_holders(str(path.resolve()), processes):
         if process != os.getpid():
-            raise StoreError(
-                "The knowledge base is not repaired while another process uses it",
-                cause=f"process {process} has {path} open, and what it stores during the repair would be lost",
-                fix=f"End it (`kill {process}`, or Ctrl-C where it runs), then run `nexi doctor --repair` again.",
-                code="store_in_use",
-            )
+            message = "The knowledge base is not repaired while another process uses it"
+            cause = f"process {process} has {path} open, and what it stores during the repair would be lost"
+            fix = f"End it (`kill {process}`, or Ctrl-C where it runs), then run `nexi doctor --repair` again."
+            raise StoreError(message, cause=cause, fix=fix, code="store_in_use")
 
 
 def _find_holders(target: str, processes: Path) -> list[int]:

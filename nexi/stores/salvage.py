@@ -1,8 +1,7 @@
 """What can still be had of a damaged store: a search over the texts that are left, and a sound file made of them.
 
-The embedded store turns here when SQLite says that its file is damaged. Tables are read row by row, and past the pages that
-cannot be read; indexes are never trusted. A page that lost some of its chunks keeps the others under another digest, so
-that it counts as changed and is read again.
+Tables are read row by row, and past the pages that cannot be read; indexes are never trusted. A page that lost some of its
+chunks keeps the others under another digest, so that it counts as changed and is read again.
 """
 
 from __future__ import annotations
@@ -53,11 +52,9 @@ def size_of(path: Path) -> int:
 
 
 def has_lost_content(path: Path) -> bool:
-    """Whether the file is empty although the vectors of its passages are beside it.
-
-    Looked for in this order, a store that another process makes meanwhile is never taken for one that was emptied: vectors are
-    written when the file is not empty any more, or a journal is beside it.
-    """
+    """Whether the file is empty although the vectors of its passages are beside it."""
+    # In this order, a store that another process makes meanwhile is never taken for one that was emptied: vectors are written
+    # when the file is not empty any more, or a journal is beside it.
     vectors = path.with_name(path.name + "-vectors")
     if not any(map(_size_of_file, vectors.glob("*"))) or path.with_name(path.name + "-wal").exists():
         return False
@@ -76,10 +73,8 @@ def by_words(db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ran
     """BM25 without an index, over every chunk that can be read."""
     question_terms = terms.question_terms(text)
     where = scope_condition(scope)
-    bodies: set[int] | None = None
-    if where.sql:
-        rows = db.execute(f"SELECT s.body FROM sources AS s NOT INDEXED WHERE {where.sql}", where.values)  # noqa: S608  # values are bound
-        bodies = {int(row[0]) for row in rows}
+    sql = f"SELECT s.body FROM sources AS s NOT INDEXED WHERE {where.sql}"  # noqa: S608  # values are bound
+    bodies = {int(row[0]) for row in db.execute(sql, where.values)} if where.sql else None
     chunks: list[tuple[int, Counter[str], int]] = []
     for body in _read_rows(db, "bodies", _BODY):
         for chunk, *texts, code, _ in _chunks_of(db, int(body[0]), int(body[3])):
@@ -94,10 +89,8 @@ def by_words(db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ran
     scores: Ranked = []
     for chunk, words, length in chunks:
         norm = 1.2 * (0.25 + 0.75 * (length / mean))
-        score = sum(worth * words[term] * 2.2 / (words[term] + norm) for term, worth in rarity.items())
-        if score > 0:
-            scores.append((chunk, score))
-    return sorted(scores, key=lambda one: (-one[1], one[0]))[:count]
+        scores.append((chunk, sum(worth * words[term] * 2.2 / (words[term] + norm) for term, worth in rarity.items())))
+    return sorted((one for one in scores if one[1] > 0), key=lambda one: (-one[1], one[0]))[:count]
 
 
 def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[Row]:
@@ -176,10 +169,10 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
     finally:
         for leftover in (fresh, grafted):
             _remove_file(leftover)
-    lost_sources, lost_chunks = tuple(saved_pages.lost_sources), saved_pages.lost_chunks
+    lost_sources = tuple(saved_pages.lost_sources)
     lost_count = max(len(lost_sources), saved_pages.missing_bodies)
-    report = StoreRepair(lost_sources=lost_sources, lost_chunks=lost_chunks, kept_aside=str(aside), lost_count=lost_count)
-    return _count_saved(path, report)
+    report = StoreRepair(lost_sources=lost_sources, lost_chunks=saved_pages.lost_chunks, lost_count=lost_count)
+    return _count_saved(path, replace(report, kept_aside=str(aside)))
 
 
 def _open_plain(path: Path) -> sqlite3.Connection:
@@ -207,11 +200,9 @@ def _names_tables(db: sqlite3.Connection) -> bool:
 
 
 def _graft_first_page(path: Path, copy: Path) -> bool:
-    """Write a copy of the file, with its journal, that has a first page again; False where that cannot help.
-
-    Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only the
-    counters in it are of the file at hand.
-    """
+    """Write a copy of the file, with its journal, that has a first page again; False where that cannot help."""
+    # Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only
+    # the counters in it are of the file at hand.
     with closing(_thread.open_database(copy, lambda db: schema.prepare_tables(db, copy))) as new:
         new.execute("PRAGMA journal_mode=DELETE")
         size = int(new.execute("PRAGMA page_size").fetchone()[0])
@@ -252,12 +243,8 @@ def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
             return False
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
         # no check of SQLite finds a changed byte in a text, but reading it raises sqlite3.OperationalError
-        for sql in (
-            "SELECT text, heading, context, code FROM chunks",
-            "SELECT url, title FROM sources",
-            "SELECT title FROM bodies",
-        ):
-            for _ in db.execute(sql):
+        for columns in ("text, heading, context, code FROM chunks", "url, title FROM sources", "title FROM bodies"):
+            for _ in db.execute(f"SELECT {columns}"):  # names of ours
                 pass
         return _read_vectors(db, path) is not None or not int(read_meta(db, "slots") or 0)
     except sqlite3.DatabaseError as error:
@@ -321,21 +308,17 @@ def _counted_bodies(db: sqlite3.Connection) -> int:
 
 
 def _saved_pages(
-    db: sqlite3.Connection,
-    sources: Sequence[Row],
-    bodies: Mapping[int, Row],
-    old_vectors: Held | None,
-    saved_pages: _SavedPages,
+    db: sqlite3.Connection, sources: Sequence[Row], bodies: Mapping[int, Row], old_vectors: Held | None, saved: _SavedPages
 ) -> Iterator[IndexedPage]:
     for _, url, body, title, domain, language, fetched_at, tags, *dates in sources:
         _, digest, _, count, words, slot = bodies.get(body, _FORGOTTEN)
         rows = _chunks_of(db, body, count)
         if not rows and (count or body not in bodies):
-            saved_pages.lost_sources.append(url)
-            saved_pages.lost_chunks += count
+            saved.lost_sources.append(url)
+            saved.lost_chunks += count
             continue
         whole = body in bodies and len(rows) == count
-        saved_pages.lost_chunks += max(0, count - len(rows))
+        saved.lost_chunks += max(0, count - len(rows))
         digest, words = (digest, words) if whole else ("", 0)
         about = (domain, language, fetched_at, digest, len(rows), words, _parse_tags(tags), *dates)
         source = StoredSource(url, title, *about)

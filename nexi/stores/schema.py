@@ -1,10 +1,9 @@
 """The tables of the embedded store, their version, and the way from each version to the next.
 
-Its threads prepare every new connection with it. `words` indexes chunks; what a question needs of whole pages is counted in it
-(`word_places`), so that a text is indexed once. A chunk's id is the number of its body times CHUNKS plus its place, so that
-a body is a range of ids and no index is needed between the two. Vectors lie in files beside it (`vectors.py`): a body has a
-range of their slots, from `slot` on; `epoch` names the files, `slots` is how many are taken, `holes` how many of those are
-free again.
+`words` indexes chunks; what a question needs of whole pages is counted in it (`word_places`), so that a text is indexed once.
+A chunk's id is the number of its body times CHUNKS plus its place, so that a body is a range of ids and no index is needed
+between the two. Vectors lie in files beside it: a body has a range of their slots, from `slot` on; `epoch` names the files,
+`slots` is how many are taken, `holes` how many of those are free again.
 """
 
 from __future__ import annotations
@@ -25,8 +24,13 @@ CHUNKS = 65536
 MIN_HOLES = 4096  # below that, empty slots are not worth the copying
 TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the words of the indexes; of another they are made anew
 
-WORDS, _TABLES = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("words.sql", "tables.sql"))
-TABLES = f"""{_TABLES}{WORDS}
+
+def _read_script(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8")
+
+
+WORDS = _read_script("words")
+TABLES = f"""{_read_script("tables")}{WORDS}
 INSERT INTO meta VALUES ('terms', '{TERMS}'), ('generation', 0), ('embedder', ''), ('dims', 0),
     ('epoch', 1), ('slots', 0), ('holes', 0), ('pages', 0), ('page_terms', 0);
 PRAGMA application_id = {APPLICATION};
@@ -45,18 +49,12 @@ def version_of(db: sqlite3.Connection, path: Path) -> int:
     """The version of the tables, 0 for an empty file. Raises StoreError for a file that is newer or not ours."""
     version, application, tables = db.execute(_READ_HEADER).fetchone()
     if application != APPLICATION and (version or application or tables):
-        raise StoreError(
-            "This file is no knowledge store",
-            cause=f"it is a database of something else ({path})",
-            fix="Move it away, or set NEXI_HOME to another folder.",
-        )
+        cause, fix = f"it is a database of something else ({path})", "Move it away, or set NEXI_HOME to another folder."
+        raise StoreError("This file is no knowledge store", cause=cause, fix=fix)
     if version > VERSION:
-        raise StoreError(
-            "The knowledge store was written by a newer nexi",
-            cause=f"its schema is {version}, this nexi knows up to {VERSION} ({path})",
-            fix="Update nexi, or set NEXI_HOME to another folder.",
-            code="store_newer",
-        )
+        cause = f"its schema is {version}, this nexi knows up to {VERSION} ({path})"
+        fix = "Update nexi, or set NEXI_HOME to another folder."
+        raise StoreError("The knowledge store was written by a newer nexi", cause=cause, fix=fix, code="store_newer")
     return int(version)
 
 
@@ -73,9 +71,9 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
     elif version == 1:
         _vectors_to_files(db, path)
     if 0 < version < 5:
-        _run_script(db, _TO_VERSION_5)
+        _run_script(db, _read_script("to_version_5"))
     if 0 < version < 6:
-        _run_script(db, _TO_VERSION_6)
+        _run_script(db, _read_script("to_version_6"))
     if 0 < version < 5 or read_meta(db, "terms") != TERMS:
         # the same texts give other terms in this nexi, or other indexes, so these are made anew
         _run_script(db, f"DROP TABLE words;\nDROP TABLE IF EXISTS word_places;\n{WORDS}")
@@ -89,42 +87,21 @@ def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
 
 def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
     """Version 1 kept vectors in a table."""
-    from nexi.stores.vectors import VectorWriter
+    from nexi.stores.vectors import VectorWriter, load_numpy
 
-    _run_script(db, _TO_VERSION_2)
+    _run_script(db, _read_script("to_version_2"))
     dims, slots = int(read_meta(db, "dims") or 0), 0
     writer = VectorWriter(path)
     for body, data in db.execute("SELECT body, data FROM vectors ORDER BY body").fetchall():
-        rows = VectorWriter.rows_of(data, dims)
+        rows = load_numpy().frombuffer(data, "<f4").reshape(-1, dims)
         writer.write(1, slots, rows)
         db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (slots, body))
         slots += len(rows)
     writer.flush()
     writer.close()
     set_meta(db, "slots", slots)
-    _run_script(db, _END_OF_VERSION_1)
-
-
-_TO_VERSION_2 = """
-ALTER TABLE bodies ADD COLUMN slot INTEGER NOT NULL DEFAULT -1;
-CREATE INDEX bodies_slot ON bodies(slot) WHERE slot >= 0;
-CREATE TABLE unembedded(id INTEGER PRIMARY KEY);
-INSERT INTO meta VALUES ('epoch', 1), ('slots', 0), ('holes', 0);
-"""
-_END_OF_VERSION_1 = f"""
-INSERT INTO unembedded SELECT id FROM chunks WHERE id / {CHUNKS} IN (SELECT id FROM bodies WHERE slot < 0);
-DROP TABLE vectors;
-"""  # noqa: S608  # a number of ours
-# Until then whole pages had an index of their own.
-_TO_VERSION_5 = """
-ALTER TABLE bodies ADD COLUMN terms INTEGER NOT NULL DEFAULT 0;
-DROP TABLE IF EXISTS pages;
-"""
-# Until then no page had a date.
-_TO_VERSION_6 = """
-ALTER TABLE sources ADD COLUMN published TEXT NOT NULL DEFAULT '';
-ALTER TABLE sources ADD COLUMN updated TEXT NOT NULL DEFAULT '';
-"""
+    db.execute(f"INSERT INTO unembedded SELECT id FROM chunks WHERE id / {CHUNKS} IN (SELECT id FROM bodies WHERE slot < 0)")  # noqa: S608
+    db.execute("DROP TABLE vectors")
 
 
 class IndexedBody(NamedTuple):

@@ -1,7 +1,6 @@
 """The embedded knowledge store: one SQLite file, with the vectors in files beside it.
 
-The KnowledgeStore port is above; below are a thread for reading and one for writing, so that a search never waits for a
-write. Several processes may use one file at once. It refuses to know how its passages are ranked further.
+One thread reads and one writes, so that a search never waits for a write. Several processes may use one file at once.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.stores import _faults, _reading, salvage
 from nexi.stores._reading import Nearest
+from nexi.stores._scope import Condition, scope_condition
 from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
 from nexi.stores._words import MAX_SCORED, WordIndex
-from nexi.stores._writing import StoreTransaction
+from nexi.stores._writing import StoreTransaction, key_of
 from nexi.stores.schema import MIN_HOLES, prepare_tables
 from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
@@ -92,10 +92,12 @@ class SqliteStore:
         await self.forget_vectors()
 
     async def source(self, url: str) -> StoredSource | None:
-        return await self._run_reading(lambda db: _reading.read_source(db, url))
+        where = Condition("s.key = ?", (key_of(url),))
+        sources = await self._run_reading(lambda db: _reading.list_sources(db, where, 1))
+        return sources[0] if sources else None
 
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
-        return await self._run_reading(lambda db: _reading.list_sources(db, scope, count, skip))
+        return await self._run_reading(lambda db: _reading.list_sources(db, scope_condition(scope), count, skip))
 
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
         return await self._run_reading(lambda db: _reading.of_page(db, url, first, last))

@@ -1,8 +1,8 @@
 """Vectors in files of their own, mapped into memory and searched with numpy. The only file of the store that needs it.
 
-Readers and the writer of the embedded store sit above; the slots they name are given out in SQLite, in the transaction
-that stores the page, after the vectors are on the disk: what a crash leaves beyond the last slot is written over. A row
-whose first number is no number holds nothing any more; a reader that maps a slot to a page asks SQLite, which is authoritative.
+Slots are given out in SQLite, in the transaction that stores the page, after the vectors are on the disk: what a crash leaves
+beyond the last slot is written over. A row whose first number is no number holds nothing any more; a reader that maps a slot
+to a page asks SQLite, which is authoritative.
 """
 
 from __future__ import annotations
@@ -78,10 +78,6 @@ class VectorWriter:
         self.store, self._directory = store, _vector_directory(store)
         self._epoch = 0
         self._open: tuple[IO[bytes], IO[bytes]] | None = None
-
-    @staticmethod
-    def rows_of(data: bytes, dims: int) -> Array:
-        return load_numpy().frombuffer(data, "<f4").reshape(-1, dims)
 
     def write(self, epoch: int, slot: int, rows: Array) -> None:
         """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
@@ -230,16 +226,14 @@ def find_nearest(
 
 
 def _score_rows(rows: Array, query: Array, slots: Array) -> Array:
-    """Where most rows are chosen, all are multiplied in place: a copy of the chosen costs more.
-
-    The product of all is not `@`: that wakes a pool of threads whose waiting costs more than a product of this size. Of
-    the chosen, few are copied at a time, into one place that stays in the processor's cache and needs no threads.
-    """
     np = load_numpy()
+    # Where most rows are chosen, all are multiplied in place: a copy of the chosen costs more. The product is not `@`: that
+    # wakes a pool of threads whose waiting costs more than a product of this size.
     if slots is None or len(slots) * 4 > len(rows):
         every = np.einsum("ij,j->i", rows, query)
         return every if slots is None else every[slots]
     scores = np.empty(len(slots), np.float32)
+    # few are copied at a time, into one place that stays in the processor's cache and needs no threads
     buffer = np.empty((min(COPIED, len(slots)), rows.shape[1]), np.float32)
     for start in range(0, len(slots), COPIED):
         some = slots[start : start + COPIED]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.backends.container.engine import image_reference
 from nexi.backends.container.settings import SettingsDraft
-from nexi.backends.container.state import State, User, state_of
+from nexi.backends.container.state import State, User, decode_state
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -27,13 +28,13 @@ NAMES = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,8}(:[0-9]{1,4})?(/[a-z0-9]{1,8}){0,
 
 @given(JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, JSON | st.just("nexi-searxng-1"))))
 def test_any_json_is_a_state_or_none(data: object) -> None:
-    state = state_of(data)
-    assert state is None or state_of(json.loads(json.dumps(state.to_json()))) == state
+    state = decode_state(json.dumps(data).encode())
+    assert state is None or decode_state(msgspec.json.encode(state)) == state
 
 
 @given(STATES, USERS)
 def test_a_state_survives_its_file_and_a_user_who_joins_and_leaves_changes_nothing(state: State, user: User) -> None:
-    assert state_of(json.loads(json.dumps(state.to_json()))) == state
+    assert decode_state(msgspec.json.encode(state)) == state
     assert state.with_user(user).without_seat(user.seat) == state.without_seat(user.seat)
     assert state.with_user(user).with_user(user) == state.with_user(user)
 

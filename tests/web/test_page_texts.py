@@ -222,7 +222,7 @@ def test_a_notice_has_its_code_and_its_words_where_it_is_said() -> None:
 def test_the_fixes_of_a_broken_searxng_can_be_translated() -> None:
     """The card of a question without evidence shows them."""
     code = (ROOT / "nexi" / "backends" / "searxng.py").read_text(encoding="utf-8")
-    assert (len(re.findall(r"fix=Notice\(", code)), re.findall(r'fix=f?"', code)) == (8, [])
+    assert (len(re.findall(r"fix = Notice\(", code)), re.findall(r'fix ?= ?f?"', code)) == (8, [])
 
 
 def test_what_a_mark_means_is_translated() -> None:

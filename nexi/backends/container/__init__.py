@@ -1,10 +1,8 @@
 """One SearXNG container for all processes of this machine that share a NEXI_HOME: started when needed, gone with its last user.
 
-Above sit `backend` (a search starts it) and the command `nexi searxng`; below are the engine's command, the shared state
-and the settings. Everything here blocks and runs in a thread where a loop is around. How SearXNG is asked is not known here.
-
-A start writes down what it intends before it does it, so that a crash at any moment leaves something the next one can
-clean up; the lock is held from the first look to the last word, so that two who start at once make one container.
+Everything here blocks and runs in a thread where a loop is around. A start writes down what it intends before it does it, so
+that a crash at any moment leaves something the next one can clean up; the lock is held from the first look to the last word,
+so that two who start at once make one container.
 """
 
 from __future__ import annotations
@@ -97,7 +95,7 @@ class Lifecycle:
         self._healthy = healthy
         self._clock = clock or RealTime()
         self._file = StateFile(options.state_dir, began)
-        pid = os.getpid() if pid is None else pid
+        pid = pid or os.getpid()
         self._me = User(pid, began(pid), secrets.token_hex(4))
 
     @property
@@ -123,11 +121,10 @@ class Lifecycle:
 
     def leave(self) -> None:
         """Give up the seat; the last one stops the container. What fails now is cleaned up by the next user's sweep."""
-        patience = self.patience(LEAVE_S)
         try:
-            with self._file.hold_lock(patience):
-                if state := self._file.read():
-                    self._save_or_stop(state.without_seat(self._me.seat), self.patience(CLEAN_UP_S))
+            with self._file.hold_lock(self.patience(LEAVE_S)):
+                state = self._file.read()
+                self._save_or_stop(state and state.without_seat(self._me.seat), self.patience(CLEAN_UP_S))
         except NexiError:
             return
 
@@ -135,9 +132,7 @@ class Lifecycle:
         """Keep it no longer. It ends now, or with the last process that uses it unless `force` is given. Raises NexiError."""
         with self._file.hold_lock(patience):
             state = self._file.read()
-            if state is None:
-                return ContainerStatus(running=False)
-            state = replace(state, kept=False, users=() if force else state.users)
+            state = state and replace(state, kept=False, users=() if force else state.users)
             return self._save_or_stop(state, patience)
 
     def status(self, patience: Patience) -> ContainerStatus:
@@ -145,13 +140,14 @@ class Lifecycle:
         if not self.state_path.exists():
             return ContainerStatus(running=False)  # looking makes no folder
         with self._file.hold_lock(patience):
-            state = self._file.read()
-            return self._save_or_stop(state, patience) if state else ContainerStatus(running=False)
+            return self._save_or_stop(self._file.read(), patience)
 
     # under the lock
 
-    def _save_or_stop(self, state: State, patience: Patience) -> ContainerStatus:
+    def _save_or_stop(self, state: State | None, patience: Patience) -> ContainerStatus:
         """Write the state down, or end a container that is no longer wanted."""
+        if state is None:
+            return ContainerStatus(running=False)
         engine = ContainerEngine(state.command, self._runner)
         if state.is_wanted:
             self._file.write(state)
@@ -162,12 +158,9 @@ class Lifecycle:
         # The state is forgotten only when the container is gone, or was never there.
         if result.code and engine.is_running(state.container, patience):
             self._file.write(state)
-            raise BackendError(
-                "the SearXNG container could not be stopped",
-                code="container_failed",
-                cause=f"{engine.command} rm: {result.last_output}",
-                fix=f"run `{engine.command} rm -f {state.container}`",
-            )
+            cause, fix = f"{engine.command} rm: {result.last_output}", f"run `{engine.command} rm -f {state.container}`"
+            message = "the SearXNG container could not be stopped"
+            raise BackendError(message, code="container_failed", cause=cause, fix=fix)
         self._file.forget()
         return ContainerStatus(running=False)
 
@@ -181,9 +174,8 @@ class Lifecycle:
         if not engine.has_image(image, patience):
             engine.pull(image, patience)
         settings.write_settings(draft, self.options.mounted_file)
-        fresh = State(engine.command, self.options.container, image, draft.digest)
-        if state:
-            fresh = replace(fresh, users=state.users, kept=state.kept)
+        users, kept = (state.users, state.kept) if state else ((), False)
+        fresh = State(engine.command, self.options.container, image, draft.digest, users=users, kept=kept)
         return self._start_container(engine, fresh, patience)
 
     def _is_usable(self, state: State, image_and_digest: tuple[str, str], patience: Patience) -> bool:
@@ -237,13 +229,6 @@ def _loopback_url(port: int) -> str:
 
 
 def _build_status(state: State, *, healthy: bool) -> ContainerStatus:
-    return ContainerStatus(
-        running=True,
-        healthy=healthy,
-        url=_loopback_url(state.port) if state.port else "",
-        container=state.container,
-        image=state.image,
-        command=state.command,
-        users=tuple(dict.fromkeys(u.pid for u in state.users)),
-        kept=state.kept,
-    )
+    users = tuple(dict.fromkeys(u.pid for u in state.users))
+    url = _loopback_url(state.port) if state.port else ""
+    return ContainerStatus(True, healthy, url, state.container, state.image, state.command, users, state.kept)

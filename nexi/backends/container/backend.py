@@ -26,11 +26,7 @@ class ContainerBackend:
     name = "searxng"
 
     def __init__(
-        self,
-        lifecycle: Lifecycle,
-        connect: Callable[[str], SearchBackend],
-        *,
-        monotonic: Callable[[], float] = time.monotonic,
+        self, lifecycle: Lifecycle, connect: Callable[[str], SearchBackend], *, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
         self._lifecycle, self._connect, self._monotonic = lifecycle, connect, monotonic
         self._starting = asyncio.Lock()

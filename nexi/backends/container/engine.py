@@ -1,8 +1,6 @@
 """The docker or podman command: the few verbs a container's life needs.
 
-Above sits the lifecycle; below is a Runner, which runs a command and says how it ended. What is in the container, who uses
-it and when it should live is not known here. Health is not asked of the engine: podman calls a container without a
-health check "starting" for ever.
+Health is not asked of the engine: podman calls a container without a health check "starting" for ever.
 """
 
 from __future__ import annotations
@@ -109,12 +107,9 @@ class ContainerEngine:
     def pull(self, image: str, patience: Patience) -> None:
         result = self._runner.run((self.command, "pull", "--quiet", image), patience)
         if result.code:
-            raise BackendError(
-                f"the image {image} could not be fetched",
-                code="image_missing",
-                cause=f"{self.command} pull: {result.last_output}",
-                fix=f"run `{self.command} pull {image}`, or correct searxng_image and SEARXNG_IMAGE_TAG",
-            )
+            cause = f"{self.command} pull: {result.last_output}"
+            fix = f"run `{self.command} pull {image}`, or correct searxng_image and SEARXNG_IMAGE_TAG"
+            raise BackendError(f"the image {image} could not be fetched", code="image_missing", cause=cause, fix=fix)
 
     def run(self, name: str, image: str, port: int, settings: Path, patience: Patience) -> None:
         """Start the container, on loopback only. Port 0 lets the engine choose a free one."""
@@ -136,12 +131,8 @@ class ContainerEngine:
         if any(words in result.err.lower() for words in _PORT_TAKEN):
             fix = "set searxng_port to a free port, or to 0 to have one chosen"
             raise BackendError("SearXNG's port is taken", code="port_taken", cause=result.last_output, fix=fix)
-        raise BackendError(
-            "the SearXNG container did not start",
-            code="container_failed",
-            cause=f"{self.command} run: {result.last_output}",
-            fix=f"try `{self.command} run --rm {image}` by hand",
-        )
+        cause, fix = f"{self.command} run: {result.last_output}", f"try `{self.command} run --rm {image}` by hand"
+        raise BackendError("the SearXNG container did not start", code="container_failed", cause=cause, fix=fix)
 
     def is_running(self, name: str, patience: Patience) -> bool:
         result = self.ask(patience, "container", "inspect", "--format", "{{.State.Running}}", name)
@@ -158,10 +149,8 @@ class ContainerEngine:
         return f"{result.out}\n{result.err}".strip() if result.code == 0 else ""
 
     def remove(self, name: str, patience: Patience) -> CommandResult:
-        """End the container and take its nameless volumes with it; that there is none is no trouble.
-
-        It has nothing to save, so it is killed: podman's `rm` alone waits ten seconds for a process that hears no signal.
-        """
+        """End the container and take its nameless volumes with it; that there is none is no trouble."""
+        # It has nothing to save, so it is killed: podman's `rm` alone waits ten seconds for a process that hears no signal.
         self.ask(patience, "kill", name)
         return self.ask(patience, "rm", "--force", "--volumes", name)
 
@@ -171,21 +160,16 @@ def choose_engine(runner: Runner, patience: Patience, *, preferred: str = "") ->
     names = dict.fromkeys((preferred, *COMMANDS))
     engines = [ContainerEngine(name, runner) for name in names if name in COMMANDS and runner.has_command(name)]
     if not engines:
-        raise BackendError(
-            "SearXNG cannot be started", code="no_engine", cause="neither docker nor podman is installed", fix=INSTALL_FIX
-        )
+        cause = "neither docker nor podman is installed"
+        raise BackendError("SearXNG cannot be started", code="no_engine", cause=cause, fix=INSTALL_FIX)
     problems = []
     for engine in engines:
         result = engine.ask(patience, "version")
         if result.code == 0:
             return engine
         problems.append(f"{engine.command}: {result.last_output}")
-    raise BackendError(
-        "SearXNG cannot be started",
-        code="engine_down",
-        cause="; ".join(problems),
-        fix=f"start the service of {engines[0].command} and see that you may use it, or set SEARXNG_URL",
-    )
+    fix = f"start the service of {engines[0].command} and see that you may use it, or set SEARXNG_URL"
+    raise BackendError("SearXNG cannot be started", code="engine_down", cause="; ".join(problems), fix=fix)
 
 
 def image_reference(image: str, tag: str) -> str:

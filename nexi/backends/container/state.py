@@ -1,22 +1,21 @@
 """Who uses the container: a small file that all processes of the machine share, and the lock around it.
 
 A user is a process by its PID and the moment it began, since a PID alone is soon another process's; one process may hold
-several seats. What a container is and how it is started is not known here.
+several seats.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from nexi.backends.container.patience import Patience
 from nexi.errors import BackendError
@@ -38,7 +37,7 @@ class User(Struct, frozen=True):
     seat: str
 
 
-class State(Struct, frozen=True):
+class State(Struct, frozen=True, tag=SCHEMA, tag_field="schema"):
     """A container that runs or is about to; port 0 means that its start is not over."""
 
     command: str
@@ -59,23 +58,13 @@ class State(Struct, frozen=True):
     def without_seat(self, seat: str) -> State:
         return replace(self, users=tuple(u for u in self.users if u.seat != seat))
 
-    def to_json(self) -> dict[str, Any]:
-        users = [{"pid": u.pid, "started": u.started, "seat": u.seat} for u in self.users]
-        return {"schema": SCHEMA, **asdict(self), "users": users}
 
-
-def state_of(data: Any) -> State | None:
+def decode_state(data: bytes) -> State | None:
     """The state in a file; what cannot be read is no state, and its container is found again by its name."""
-    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
+    try:
+        return msgspec.json.decode(data, type=State)
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    command, container, image, settings = (data.get(name) for name in ("command", "container", "image", "settings"))
-    port, users = data.get("port"), data.get("users")
-    words = all(isinstance(word, str) for word in (command, container, image, settings))
-    if not words or not isinstance(port, int) or not isinstance(users, list):
-        return None
-    rows = [row for row in users if isinstance(row, Mapping) and isinstance(row.get("pid"), int)]
-    seats = tuple(User(row["pid"], str(row.get("started")), str(row.get("seat"))) for row in rows)
-    return State(str(command), str(container), str(image), str(settings), port, seats, data.get("kept") is True)
 
 
 class StateFile:
@@ -97,12 +86,10 @@ class StateFile:
         try:
             while not take_lock(fd):
                 if patience.seconds_left() <= 0:
-                    raise BackendError(
-                        "SearXNG is being started or stopped by another process",
-                        code="start_busy",
-                        cause=f"it was not done within {patience.seconds:g} s",
-                        fix="try again in a moment; `nexi searxng status` says how it is",
-                    )
+                    cause = f"it was not done within {patience.seconds:g} s"
+                    fix = "try again in a moment; `nexi searxng status` says how it is"
+                    message = "SearXNG is being started or stopped by another process"
+                    raise BackendError(message, code="start_busy", cause=cause, fix=fix)
                 patience.pause(POLL_S)
             yield
         finally:
@@ -111,17 +98,16 @@ class StateFile:
     def read(self) -> State | None:
         """The state without users that are gone."""
         try:
-            state = state_of(json.loads(self.path.read_bytes()))
-        except (FileNotFoundError, ValueError, RecursionError):
+            state = decode_state(self.path.read_bytes())
+        except FileNotFoundError:
             return None
         except OSError as error:
             raise store_error("the state of SearXNG cannot be read", self.path, error) from error
         return replace(state, users=tuple(u for u in state.users if self._began(u.pid) == u.started)) if state else None
 
     def write(self, state: State) -> None:
-        text = json.dumps(state.to_json(), indent=2) + "\n"
         try:
-            replace_file(self.path, text.encode())
+            replace_file(self.path, msgspec.json.format(msgspec.json.encode(state)) + b"\n")
         except OSError as error:
             raise store_error("the state of SearXNG was not written", self.path, error) from error
 

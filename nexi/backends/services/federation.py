@@ -86,10 +86,7 @@ class OpenServices:
 
 
 async def find_record(doi: str, backends: Sequence[SearchBackend], max_s: float = MAX_RECORD_S) -> Paper | None:
-    """The record of one paper from several indexes at once, since one knows of a notice that another does not.
-
-    An index that does not answer in time, or fails, says nothing.
-    """
+    """The record of one paper from several indexes at once; one that does not answer in time, or fails, says nothing."""
 
     async def ask(backend: SearchBackend) -> Paper | None:
         try:
@@ -102,6 +99,6 @@ async def find_record(doi: str, backends: Sequence[SearchBackend], max_s: float 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(ask(backend)) for backend in backends]
     merged = None
-    for task in tasks:
+    for task in tasks:  # since one knows of a notice that another does not
         merged = merge_papers(merged, task.result())
     return merged

@@ -1,15 +1,18 @@
 """Indexes of papers, data sets and trials: OpenAlex, Crossref, Europe PMC, PubMed, Semantic Scholar, DOAJ, Zenodo,
 ClinicalTrials.gov. Pure.
 
-Each row becomes a hit with the record of the paper, so that duplicates can be merged by DOI and a retraction is seen.
+Each row becomes a hit with the record of the paper, so that duplicates can be merged by DOI and a retraction is seen. Where a
+row has what most services name in one place or another is in `papers.json`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 from msgspec.structs import replace
 
 from nexi.answers.papers import read_title_standing
@@ -35,12 +38,37 @@ __all__ = ["FORMS"]
 MAX_AUTHORS = 50
 MAX_ABSTRACT_WORDS = 200
 CONCERN = "expression of concern"
+# By service and field, the paths of which the first that leads to something counts; authors are a list and a field of its rows.
+_PATHS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, dict[str, tuple[str, ...]]])
+
+
+def _read_paper(name: str, row: Row) -> Paper:
+    paths = _PATHS[name]
+    line = {field: read_line(row, *places) for field, places in paths.items()}
+    first, last = line.get("pages", ""), line.get("last_page", "")
+    cited_by = dig(row, paths["cited_by"][0]) if "cited_by" in paths else 0
+    return Paper(
+        read_doi(line.get("doi", "")),
+        tuple(read_lines(row, *paths["authors"])[:MAX_AUTHORS]) if "authors" in paths else (),
+        line.get("venue", ""),
+        line.get("year", ""),
+        line.get("licence", ""),
+        read_web_url(row, *paths.get("open_url", ())),
+        volume=line.get("volume", ""),
+        issue=line.get("issue", ""),
+        pages=f"{first}-{last}" if first and last and first != last else first,
+        cited_by=max(0, cited_by) if isinstance(cited_by, int) else 0,
+    )
 
 
 def _build_hit(
-    name: str, url: str, title: str, paper: Paper, *, about: str = "", published: str = "", extra: Iterable[str] = ()
+    name: str, row: Row, url: str, paper: Paper, *, about: str = "", published: str = "", extra: Iterable[str] = ()
 ) -> Hit | None:
     """A hit whose snippet begins with what kind of paper it is; without an address or a title there is none."""
+    paths = _PATHS[name]
+    title = read_line(row, *paths.get("title", ("title",)))
+    about = about or read_line(row, *paths.get("about", ()))
+    published = published or read_day(row, *paths.get("day", ()))
     if not (url and title):
         return None
     if not paper.standing and (standing := read_title_standing(title)):
@@ -55,18 +83,9 @@ def _doi_url(doi: str) -> str:
     return f"https://doi.org/{quote(doi, safe='/:.;()-_')}" if doi else ""
 
 
-def _join_pages(first: str, last: str) -> str:
-    return f"{first}-{last}" if first and last and first != last else first
-
-
 def unfold_works(name: str, mark: str) -> Callable[[Any], Any]:
     """Reads the rows of a search under this name, or the one work that was asked for by its DOI, which has the mark."""
     return lambda data: data.get(name, [data] if mark in data else None) if isinstance(data, dict) else None
-
-
-def _read_count(row: Row, name: str) -> int:
-    count = row.get(name)
-    return max(0, count) if isinstance(count, int) else 0
 
 
 # OpenAlex
@@ -80,25 +99,13 @@ def openalex_request(query: Query, caller: Caller) -> BackendRequest:
 
 
 def read_openalex(row: Row, caller: Caller) -> Hit | None:
-    doi = read_doi(read_line(row, "doi"))
-    paper = Paper(
-        doi,
-        tuple(read_lines(row, "authorships", "author.display_name")[:MAX_AUTHORS]),
-        read_line(row, "primary_location.source.display_name"),
-        read_line(row, "publication_year"),
-        read_line(row, "best_oa_location.license", "primary_location.license"),
-        read_web_url(row, "best_oa_location.pdf_url", "open_access.oa_url"),
-        "retracted" if row.get("is_retracted") is True else "",
+    paper = replace(
+        _read_paper("openalex", row),
+        standing="retracted" if row.get("is_retracted") is True else "",
         versions=_find_versions(read_line(location, "landing_page_url") for location in dig_rows(row, "locations")),
-        volume=read_line(row, "biblio.volume"),
-        issue=read_line(row, "biblio.issue"),
-        pages=_join_pages(read_line(row, "biblio.first_page"), read_line(row, "biblio.last_page")),
-        cited_by=_read_count(row, "cited_by_count"),
     )
-    url = _doi_url(doi) or read_web_url(row, "primary_location.landing_page_url", "id")
-    title = read_line(row, "display_name", "title")
-    about = _unfold_abstract(row.get("abstract_inverted_index"))
-    return _build_hit("openalex", url, title, paper, about=about, published=read_day(row, "publication_date"))
+    url = _doi_url(paper.doi) or read_web_url(row, "primary_location.landing_page_url", "id")
+    return _build_hit("openalex", row, url, paper, about=_unfold_abstract(row.get("abstract_inverted_index")))
 
 
 def _unfold_abstract(index: Any) -> str:
@@ -131,43 +138,32 @@ def crossref_request(query: Query, caller: Caller) -> BackendRequest:
 
 
 def read_crossref(row: Row, caller: Caller) -> Hit | None:
-    doi = read_doi(read_line(row, "DOI"))
     standing, notice = read_crossref_updates(row)
     relations = dig(row, "relation")
     related_rows = [item for kind in relations for item in dig_rows(relations, kind)] if isinstance(relations, dict) else []
-    paper = Paper(
-        doi,
-        tuple(_crossref_name(author) for author in dig_rows(row, "author"))[:MAX_AUTHORS],
-        read_line(row, "container-title", "publisher"),
-        read_line(row, "issued.date-parts.0.0"),
-        read_line(row, "license.0.URL"),
+    paper = replace(
+        _read_paper("crossref", row),
+        authors=_join_names(row, "author"),
         standing=standing,
         notice=notice,
         versions=_find_versions(read_line(item, "id") for item in related_rows if item.get("id-type") == "doi"),
-        volume=read_line(row, "volume"),
-        issue=read_line(row, "issue"),
-        pages=read_line(row, "page", "article-number"),
-        cited_by=_read_count(row, "is-referenced-by-count"),
     )
-    parts = dig(row, "issued.date-parts.0")
-    day = "-".join(f"{part:02d}" for part in parts if isinstance(part, int)) if isinstance(parts, list) else ""
-    url = _doi_url(doi) or read_web_url(row, "URL")
-    return _build_hit("crossref", url, read_line(row, "title"), paper, about=read_line(row, "abstract"), published=day)
+    day = "-".join(f"{part:02d}" for part in _read_numbers(row, "issued.date-parts.0"))
+    return _build_hit("crossref", row, _doi_url(paper.doi) or read_web_url(row, "URL"), paper, published=day)
+
+
+def _read_numbers(row: Row, path: str) -> list[int]:
+    parts = dig(row, path)
+    return [part for part in parts if isinstance(part, int)] if isinstance(parts, list) else []
 
 
 def read_crossref_updates(row: Row) -> tuple[str, str]:
-    """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them.
-
-    Some publishers retract a paper in its own record, which then updates itself. A paper that was reinstated is sound again.
-    """
-
-    def read_date(update: Row) -> list[int]:
-        parts = dig(update, "updated.date-parts.0")
-        return [part for part in parts if isinstance(part, int)] if isinstance(parts, list) else []
-
+    """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them."""
+    # Some publishers retract a paper in its own record, which then updates itself. A paper that was reinstated is sound again.
     own = [update for update in dig_rows(row, "update-to") if _same_doi(update, row)]
     standing, notice = "", ""
-    for update in sorted([*dig_rows(row, "updated-by"), *own], key=read_date):
+    updates = [*dig_rows(row, "updated-by"), *own]
+    for update in sorted(updates, key=lambda update: _read_numbers(update, "updated.date-parts.0")):
         kind = read_line(update, "type", "label").replace("_", " ").replace("-", " ").lower()
         grave = "retracted" if kind in ("retraction", "withdrawal", "removal", "partial retraction") else ""
         grave = grave or ("concern" if CONCERN in kind else "")
@@ -182,8 +178,10 @@ def _same_doi(update: Row, row: Row) -> bool:
     return read_doi(read_line(update, "DOI")) == read_doi(read_line(row, "DOI"))
 
 
-def _crossref_name(author: Row) -> str:
-    return join_parts((read_line(author, "given"), read_line(author, "family")), " ") or read_line(author, "name")
+def _join_names(row: Row, path: str) -> tuple[str, ...]:
+    """Authors whose given and family names stand apart."""
+    authors = dig_rows(row, path)[:MAX_AUTHORS]
+    return tuple(join_parts((read_line(a, "given"), read_line(a, "family")), " ") or read_line(a, "name") for a in authors)
 
 
 # Europe PMC
@@ -197,39 +195,27 @@ def europepmc_request(query: Query, caller: Caller) -> BackendRequest:
 
 
 def read_europepmc(row: Row, caller: Caller) -> Hit | None:
-    doi, source, number, pmc = read_doi(read_line(row, "doi")), *(read_line(row, name) for name in ("source", "id", "pmcid"))
+    source, number, pmc = (read_line(row, name) for name in ("source", "id", "pmcid"))
     links = dig_rows(row, "commentCorrectionList.commentCorrection")
     notices = ((read_line(link, "type"), read_line(link, "id")) for link in links)
     standing, notice = _choose_standing(notices, read_lines(row, "pubTypeList.pubType"))
-    open_links = [
-        read_web_url(link, "url")
-        for link in dig_rows(row, "fullTextUrlList.fullTextUrl")
-        if read_line(link, "availabilityCode") in ("OA", "F")
-    ]
-    paper = Paper(
-        doi,
-        tuple(name.strip(" .") for name in read_line(row, "authorString").split(",") if name.strip(" ."))[:MAX_AUTHORS],
-        read_line(row, "journalInfo.journal.title", "bookOrReportDetails.publisher"),
-        read_line(row, "pubYear"),
-        read_line(row, "license"),
-        f"https://europepmc.org/articles/{pmc}" if pmc else next((link for link in open_links if link), ""),
-        standing,
-        f"https://europepmc.org/article/MED/{notice}" if notice else "",
-        volume=read_line(row, "journalInfo.volume"),
-        issue=read_line(row, "journalInfo.issue"),
-        pages=read_line(row, "pageInfo"),
-        cited_by=_read_count(row, "citedByCount"),
+    texts = dig_rows(row, "fullTextUrlList.fullTextUrl")
+    open_links = [read_web_url(link, "url") for link in texts if read_line(link, "availabilityCode") in ("OA", "F")]
+    names = (name.strip(" .") for name in read_line(row, "authorString").split(","))
+    paper = replace(
+        _read_paper("europepmc", row),
+        authors=tuple(name for name in names if name)[:MAX_AUTHORS],
+        open_url=f"https://europepmc.org/articles/{pmc}" if pmc else next(filter(None, open_links), ""),
+        standing=standing,
+        notice=f"https://europepmc.org/article/MED/{notice}" if notice else "",
     )
-    url = f"https://europepmc.org/article/{source}/{number}" if source and number else _doi_url(doi)
-    about, day = read_line(row, "abstractText"), read_day(row, "firstPublicationDate")
-    return _build_hit("europepmc", url, read_line(row, "title"), paper, about=about, published=day)
+    url = f"https://europepmc.org/article/{source}/{number}" if source and number else _doi_url(paper.doi)
+    return _build_hit("europepmc", row, url, paper)
 
 
 def _choose_standing(notices: Iterable[tuple[str, str]], kinds: Iterable[str]) -> tuple[str, str]:
-    """The gravest that notices, by kind and number, say of a paper, with that number; else what its own kinds say.
-
-    The kinds are MEDLINE's, and the same at Europe PMC and at PubMed.
-    """
+    """The gravest that notices, by kind and number, say of a paper, with that number; else what its own kinds say."""
+    # The kinds are MEDLINE's, and the same at Europe PMC and at PubMed.
     standing, notice = "", ""
     for kind, number in notices:
         if standing == "retracted":
@@ -254,20 +240,17 @@ def unpaywall_request(query: Query, caller: Caller) -> BackendRequest:
 
 
 def read_unpaywall(row: Row, caller: Caller) -> Hit | None:
-    doi, locations = read_doi(read_line(row, "doi")), dig_rows(row, "oa_locations")
+    locations = dig_rows(row, "oa_locations")
     # A copy in a repository goes before the publisher's, who may refuse programs.
     copies = [location for location in locations if read_line(location, "host_type") == "repository"]
     copies.append(dig(row, "best_oa_location"))
-    paper = Paper(
-        doi,
-        tuple(_crossref_name(author) for author in dig_rows(row, "z_authors"))[:MAX_AUTHORS],
-        read_line(row, "journal_name", "publisher"),
-        read_line(row, "year"),
-        read_line(row, "best_oa_location.license"),
-        next((url for copy in copies if (url := read_web_url(copy, "url_for_pdf", "url"))), ""),
+    paper = replace(
+        _read_paper("unpaywall", row),
+        authors=_join_names(row, "z_authors"),
+        open_url=next((url for copy in copies if (url := read_web_url(copy, "url_for_pdf", "url"))), ""),
         versions=_find_versions(read_line(location, "url") for location in locations),
     )
-    return _build_hit("unpaywall", _doi_url(doi), read_line(row, "title"), paper, published=read_day(row, "published_date"))
+    return _build_hit("unpaywall", row, _doi_url(paper.doi), paper)
 
 
 # PubMed: numbers first, then their summaries
@@ -297,21 +280,17 @@ def read_pubmed(row: Row, caller: Caller) -> Hit | None:
     ids = {read_line(item, "idtype"): read_line(item, "value") for item in dig_rows(row, "articleids")}
     notices = ((read_line(link, "reftype"), read_line(link, "pmid")) for link in dig_rows(row, "references"))
     standing, notice = _choose_standing(notices, read_lines(row, "pubtype"))
-    pmc = ids.get("pmc", "")
-    paper = Paper(
-        read_doi(ids.get("doi", ""), read_line(row, "elocationid")),
-        tuple(read_lines(row, "authors", "name")[:MAX_AUTHORS]),
-        read_line(row, "fulljournalname", "source"),
-        read_line(row, "pubdate")[:4],
-        open_url=f"https://pmc.ncbi.nlm.nih.gov/articles/{pmc}/" if pmc else "",
+    paper = _read_paper("pubmed", row)
+    paper = replace(
+        paper,
+        doi=read_doi(ids.get("doi", ""), read_line(row, "elocationid")),
+        year=paper.year[:4],
+        open_url=f"https://pmc.ncbi.nlm.nih.gov/articles/{ids['pmc']}/" if ids.get("pmc") else "",
         standing=standing,
         notice=_pubmed_url(notice),
-        volume=read_line(row, "volume"),
-        issue=read_line(row, "issue"),
-        pages=read_line(row, "pages"),
     )
     day = read_day({"day": read_line(row, "sortpubdate").partition(" ")[0].replace("/", "-")}, "day")
-    return _build_hit("pubmed", _pubmed_url(read_line(row, "uid")), read_line(row, "title"), paper, published=day)
+    return _build_hit("pubmed", row, _pubmed_url(read_line(row, "uid")), paper, published=day)
 
 
 def _pubmed_url(number: str) -> str:
@@ -328,22 +307,11 @@ def semanticscholar_request(query: Query, caller: Caller) -> BackendRequest:
 
 
 def read_semanticscholar(row: Row, caller: Caller) -> Hit | None:
-    doi, arxiv = read_doi(read_line(row, "externalIds.DOI")), read_line(row, "externalIds.ArXiv")
-    paper = Paper(
-        doi,
-        tuple(read_lines(row, "authors", "name")[:MAX_AUTHORS]),
-        read_line(row, "venue"),
-        read_line(row, "year"),
-        read_line(row, "openAccessPdf.license"),
-        read_web_url(row, "openAccessPdf.url") or (f"https://arxiv.org/abs/{arxiv}" if arxiv else ""),
-        versions=(f"10.48550/arxiv.{arxiv}",) if arxiv else (),
-        volume=read_line(row, "journal.volume"),
-        pages=read_line(row, "journal.pages"),
-        cited_by=_read_count(row, "citationCount"),
-    )
-    url = _doi_url(doi) or paper.open_url or read_web_url(row, "url")
-    about, day = read_line(row, "abstract"), read_day(row, "publicationDate")
-    return _build_hit("semanticscholar", url, read_line(row, "title"), paper, about=about, published=day)
+    paper = _read_paper("semanticscholar", row)
+    if arxiv := read_line(row, "externalIds.ArXiv"):
+        open_url = paper.open_url or f"https://arxiv.org/abs/{arxiv}"
+        paper = replace(paper, open_url=open_url, versions=(f"10.48550/arxiv.{arxiv}",))
+    return _build_hit("semanticscholar", row, _doi_url(paper.doi) or paper.open_url or read_web_url(row, "url"), paper)
 
 
 # DOAJ
@@ -357,40 +325,24 @@ def doaj_request(query: Query, caller: Caller) -> BackendRequest:
 def read_doaj(row: Row, caller: Caller) -> Hit | None:
     about = row.get("bibjson")
     ids = {read_line(item, "type").lower(): read_line(item, "id") for item in dig_rows(about, "identifier")}
-    doi, link = read_doi(ids.get("doi", "")), read_web_url(about, "link.0.url")
-    paper = Paper(
-        doi,
-        tuple(read_lines(about, "author", "name")[:MAX_AUTHORS]),
-        read_line(about, "journal.title"),
-        read_line(about, "year"),
-        open_url=link,
-        volume=read_line(about, "journal.volume"),
-        issue=read_line(about, "journal.number"),
-        pages=_join_pages(read_line(about, "start_page"), read_line(about, "end_page")),
-    )
-    url, title, abstract = link or _doi_url(doi), read_line(about, "title"), read_line(about, "abstract")
-    return _build_hit("doaj", url, title, paper, about=abstract, published=paper.year)
+    paper = replace(_read_paper("doaj", row), doi=read_doi(ids.get("doi", "")))
+    return _build_hit("doaj", row, paper.open_url or _doi_url(paper.doi), paper, published=paper.year)
 
 
 # Zenodo
 
 
 def read_zenodo(row: Row, caller: Caller) -> Hit | None:
-    about, number = row.get("metadata"), read_line(row, "id")
-    doi = read_doi(read_line(row, "doi"))
-    day = read_day(about, "publication_date")
+    number, day = read_line(row, "id"), read_day(row, "metadata.publication_date")
     url = read_web_url(row, "links.self_html", "links.html") or (f"https://zenodo.org/records/{number}" if number else "")
-    paper = Paper(
-        doi,
-        tuple(read_lines(about, "creators", "name")[:MAX_AUTHORS]),
-        "Zenodo",
-        day[:4],
-        read_line(about, "license.id"),
-        url if read_line(about, "access_right") == "open" else "",
+    paper = replace(
+        _read_paper("zenodo", row),
+        venue="Zenodo",
+        year=day[:4],
+        open_url=url if read_line(row, "metadata.access_right") == "open" else "",
         versions=_find_versions([read_line(row, "conceptdoi")]),
     )
-    kind, title, text = (read_line(about, name) for name in ("resource_type.title", "title", "description"))
-    return _build_hit("zenodo", url, title, paper, about=text, published=day, extra=(kind,))
+    return _build_hit("zenodo", row, url, paper, published=day, extra=(read_line(row, "metadata.resource_type.title"),))
 
 
 # ClinicalTrials.gov

@@ -1,8 +1,8 @@
 """A browser that reads pages for us and reaches only what the guard allows.
 
-Above sits the fetcher `crawl4ai`; below, `gateway` is its only way out and `worker` the program that drives it in a process
-of its own. The process starts with the first page, serves several at once, and is retired when a page hangs in it: the
-next page gets a new one. Its environment is empty, and what it writes lies in a folder that goes with it.
+`gateway` is its only way out and `worker` the program that drives it in a process of its own. The process starts with the
+first page, serves several at once, and is retired when a page hangs in it: the next page gets a new one. Its environment is
+empty, and what it writes lies in a folder that goes with it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The only way out for a browser: a proxy on loopback that connects to what the guard allows and to nothing else.
 
-Above sits `nexi.fetchers.browser`, which tells Chromium to use no other way; below, the guard. A page that runs scripts
-can ask for any address by any means (frames, fetch, sockets, redirects), so the rule stands where every one of them must
-pass: a name is resolved here, once, checked, and the checked address is connected to. It knows no pages and reads no
-bodies; it counts them.
+A page that runs scripts can ask for any address by any means (frames, fetch, sockets, redirects), so the rule stands where
+every one of them must pass: a name is resolved here, once, checked, and the checked address is connected to.
 """
 
 from __future__ import annotations

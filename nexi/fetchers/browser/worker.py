@@ -1,8 +1,7 @@
 """The program that drives a browser, run in a process of its own: crawl4ai on Chromium, one line of JSON a page.
 
-Above sits `nexi.fetchers.browser`, which starts it, asks on its input and reads its output; below, crawl4ai and a Chromium
-that it starts and ends itself; nothing of nexi's. crawl4ai prints, keeps a folder in its user's home and takes seconds to
-import: here it may. The program ends when its input ends, so that a nexi that was killed leaves no browser and no folder.
+It imports nothing of nexi's. crawl4ai prints, keeps a folder in its user's home and takes seconds to import: here it may. The
+program ends when its input ends, so that a nexi that was killed leaves no browser and no folder.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections import deque
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,108 +25,47 @@ EMPTY_MS = 3_000
 PATIENCE = 0.6  # of the deadline; what a page wrote until then is the page
 MAX_HTML = 2_000_000
 
-_UNWANTED = (
-    "OptimizationHints", "OptimizationGuideModelDownloading", "MediaRouter", "DialMediaRouteProvider", "Translate",
-    "NetworkTimeServiceQuerying", "PreconnectToSearch", "NavigationPredictor", "InterestFeedContentSuggestions",
-    "CertificateTransparencyComponentUpdater", "AutofillServerCommunication", "Prerender2", "WebTransport",
-)  # fmt: skip
-_GREETINGS = (
-    "--gaia-url", "--google-base-url", "--google-apis-url", "--gcm-checkin-url", "--gcm-registration-url",
-    "--variations-server-url",
-)  # fmt: skip
-# WebRTC would send datagrams past the proxy; the switches alone do not stop it.
-_PREFERENCES = {"webrtc": {"ip_handling_policy": "disable_non_proxied_udp", "multiple_routes_enabled": False}}
-_SETTLED = """js:() => {
-  const now = performance.now(), length = document.body ? document.body.innerText.trim().length : 0;
-  if (window.__length !== length) { window.__length = length; window.__since = now; }
-  return now > %d || (document.readyState === 'complete' && now - window.__since > (length ? %d : %d));
-}"""
+_CHROMIUM = json.loads(Path(__file__).with_name("chromium.json").read_text(encoding="utf-8"))
+_SETTLED = Path(__file__).with_name("settled.js").read_text(encoding="utf-8").strip()  # with places for milliseconds
 
 
 def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: bool) -> list[str]:
     """How Chromium is started: no window, no way out but the proxy, nothing kept."""
     options = {
         "--proxy-server": f"http://127.0.0.1:{proxy_port}",
-        "--proxy-bypass-list": "<-loopback>",  # without this, loopback and link-local addresses go past the proxy
-        "--host-resolver-rules": "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-        "--webrtc-ip-handling-policy": "disable_non_proxied_udp",
-        "--force-webrtc-ip-handling-policy": "disable_non_proxied_udp",
         "--user-data-dir": folder,
-        "--remote-debugging-port": "0",
-        "--remote-debugging-address": "127.0.0.1",
-        "--js-flags": "--max-old-space-size=256",
-        "--blink-settings": "imagesEnabled=false",
-        "--disable-features": ",".join(_UNWANTED),
+        # without <-loopback> among them, loopback and link-local addresses go past the proxy
+        **_CHROMIUM["options"],
+        "--disable-features": ",".join(_CHROMIUM["disabled_features"]),
         # Chromium contacts Google unless told otherwise; these hosts do not exist.
-        **dict.fromkeys(_GREETINGS, "http://127.0.0.1:9"),
+        **dict.fromkeys(_CHROMIUM["greetings"], "http://127.0.0.1:9"),
     }
-    switches = [
-        "--headless=new", "--disable-quic", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps", "--disable-breakpad",
-        "--disable-client-side-phishing-detection", "--disable-domain-reliability", "--disable-field-trial-config",
-        "--dns-prefetch-disable", "--no-first-run", "--no-default-browser-check", "--no-pings", "--mute-audio",
-        "--deny-permission-prompts", "--block-new-web-contents",
-    ]  # fmt: skip
-    if not sandbox:
-        switches.append("--no-sandbox")
+    switches = [*_CHROMIUM["switches"], *(() if sandbox else ("--no-sandbox",))]
     return [program, *switches, *(f"{name}={value}" for name, value in options.items()), "about:blank"]
 
 
-class Chromium:
-    """The browser's process. It ends with the block."""
-
-    def __init__(self, arguments: Sequence[str]) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - the words are ours
-            list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        )
-
-    def address(self) -> str:
-        """Where it listens for us; "" when it ended instead."""
-        assert self._process.stderr is not None  # noqa: S101 - it is a pipe
-        for line in self._process.stderr:
-            if "DevTools listening on " in line:
-                return line.partition("listening on ")[2].strip()
-        return ""
-
-    def drain(self) -> None:
-        assert self._process.stderr is not None  # noqa: S101 - it is a pipe
-        for _ in self._process.stderr:
-            pass
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
-class _PageReader:
-    """Pages through crawl4ai."""
-
-    def __init__(self, library: Any, crawler: Any) -> None:
-        self._library = library
-        self._crawler = crawler
-
-    async def read(self, url: str, timeout_s: float) -> dict[str, Any]:
-        wait_ms = int(timeout_s * PATIENCE * 1000)
-        config = self._library.CrawlerRunConfig(
-            cache_mode=self._library.CacheMode.BYPASS,
-            wait_until="domcontentloaded",
-            wait_for=_SETTLED % (wait_ms, SETTLED_MS, min(EMPTY_MS, wait_ms)),
-            page_timeout=int(timeout_s * 1000),
-            wait_for_images=False,
-            remove_overlay_elements=False,
-            verbose=False,
-        )
-        result = await asyncio.wait_for(self._crawler.arun(url, config=config), timeout_s)
-        if not result.html or not result.status_code:  # `success` also judges what a page looks like, which is for us to do
-            return {"error": str(result.error_message)[:2_000], "status": result.status_code or 0}
-        headers = {str(name).lower(): str(value) for name, value in (result.response_headers or {}).items()}
-        return {
-            "url": result.redirected_url or result.url,
-            "status": result.redirected_status_code or result.status_code or 0,
-            "content_type": headers.get("content-type", ""),
-            "html": (result.html or "")[:MAX_HTML],
-            "cut": len(result.html or "") > MAX_HTML,
-        }
+async def _read_page(library: Any, crawler: Any, url: str, timeout_s: float) -> dict[str, Any]:
+    wait_ms = int(timeout_s * PATIENCE * 1000)
+    config = library.CrawlerRunConfig(
+        cache_mode=library.CacheMode.BYPASS,
+        wait_until="domcontentloaded",
+        wait_for=_SETTLED % (wait_ms, SETTLED_MS, min(EMPTY_MS, wait_ms)),
+        page_timeout=int(timeout_s * 1000),
+        wait_for_images=False,
+        remove_overlay_elements=False,
+        verbose=False,
+    )
+    result = await asyncio.wait_for(crawler.arun(url, config=config), timeout_s)
+    if not result.html or not result.status_code:  # `success` also judges what a page looks like, which is for us to do
+        return {"error": str(result.error_message)[:2_000], "status": result.status_code or 0}
+    headers = {str(name).lower(): str(value) for name, value in (result.response_headers or {}).items()}
+    return {
+        "url": result.redirected_url or result.url,
+        "status": result.redirected_status_code or result.status_code,
+        "content_type": headers.get("content-type", ""),
+        "html": result.html[:MAX_HTML],
+        "cut": len(result.html) > MAX_HTML,
+    }
 
 
 async def _serve_requests(output: Any, library: Any, address: str, user_agent: str) -> None:
@@ -136,14 +75,13 @@ async def _serve_requests(output: Any, library: Any, address: str, user_agent: s
     browser = library.BrowserConfig(cdp_url=address, user_agent=user_agent, verbose=False, accept_downloads=False)
     async with library.AsyncWebCrawler(config=browser) as crawler, asyncio.TaskGroup() as group:
         _write_message(output, {"ready": True, "port": int(address.rpartition(":")[2].partition("/")[0])})
-        reader = _PageReader(library, crawler)
         while line := await lines.readline():
-            group.create_task(_answer_request(output, reader, json.loads(line)))
+            group.create_task(_answer_request(output, library, crawler, json.loads(line)))
 
 
-async def _answer_request(output: Any, reader: _PageReader, request: dict[str, Any]) -> None:
+async def _answer_request(output: Any, library: Any, crawler: Any, request: dict[str, Any]) -> None:
     try:
-        answer = await reader.read(request["url"], request["timeout_s"])
+        answer = await _read_page(library, crawler, request["url"], request["timeout_s"])
     except TimeoutError:
         answer = {"timeout": True}
     except Exception as error:  # noqa: BLE001 - a library of many; whatever it raises is its answer to this page
@@ -163,20 +101,25 @@ def main() -> None:
     os.dup2(2, 1)  # whatever is printed from here on is no answer
     profile = Path(folder) / "Default"
     profile.mkdir(parents=True)
-    (profile / "Preferences").write_text(json.dumps(_PREFERENCES), encoding="utf-8")  # for what no switch says
-    chromium = Chromium(chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes"))
+    # WebRTC would send datagrams past the proxy; the switches alone do not stop it
+    (profile / "Preferences").write_text(json.dumps(_CHROMIUM["preferences"]), encoding="utf-8")
+    arguments = chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes")
+    quiet = subprocess.DEVNULL
+    chromium = subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE, text=True)  # noqa: S603 - our words
+    assert chromium.stderr is not None  # noqa: S101 - it is a pipe
     try:
         library = import_module("crawl4ai")
-        if address := chromium.address():
-            import threading
-
-            threading.Thread(target=chromium.drain, daemon=True).start()
+        mark = "DevTools listening on "
+        if line := next((line for line in chromium.stderr if mark in line), ""):
+            # what else it says is read and dropped, since a full pipe would stop it
+            threading.Thread(target=deque, args=(chromium.stderr, 0), daemon=True).start()
             with contextlib.suppress(KeyboardInterrupt):
-                asyncio.run(_serve_requests(output, library, address, user_agent))
+                asyncio.run(_serve_requests(output, library, line.partition(mark)[2].strip(), user_agent))
         else:
             _write_message(output, {"ready": False, "error": "Chromium ended at once"})
     finally:
-        chromium.end()
+        chromium.kill()
+        chromium.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,8 +1,7 @@
 """Tool calls that a model wrote as text.
 
-The adapter asks this file when a reply has no native calls. Fenced, tagged and bare JSON are understood; only tools that
-were offered count, and only arguments that fit the tool's schema, so that prose which merely contains JSON stays prose.
-Pure: nothing here knows a server.
+Fenced, tagged and bare JSON are understood; only tools that were offered count, and only arguments that fit the tool's schema,
+so that prose which merely contains JSON stays prose.
 """
 
 from __future__ import annotations

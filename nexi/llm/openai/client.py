@@ -1,8 +1,7 @@
 """Any OpenAI-compatible endpoint as a model.
 
-Whatever drives the LLM port sits above; below are `dialect` (how to ask), `stream` (how to read), `calls` (calls written
-as text), `faults` (what went wrong) and `net.retry` (whether to ask again). This file owns the connections and the order of
-these steps. It refuses to know prompts, tools or budgets, and it never believes a reply to be well-formed.
+`dialect` is how to ask, `stream` how to read, `calls` are calls written as text, `faults` what went wrong; this file owns the
+connections and the order of these steps. It never believes a reply to be well-formed.
 """
 
 from __future__ import annotations
@@ -120,7 +119,7 @@ class OpenAICompatible:
 
     async def post(self, path: str, body: Mapping[str, Any], *, max_bytes: int) -> bytes:
         """The whole answer to a request that is no chat, with other keys and later where that may help. Raises LLMError."""
-        turn, attempt = _Turn(Ask((), (), 0, None, None), Listener(None, None, None), None), 0
+        turn, attempt = _Turn(Ask((), (), 0), Listener(), None), 0
         while True:
             try:
                 async with self._send_request("POST", path, body) as response, asyncio.timeout(self.idle_timeout_s):

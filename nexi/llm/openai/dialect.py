@@ -1,8 +1,6 @@
 """How one endpoint wants to be asked, and what to try when it refuses.
 
-A Dialect is what an adapter has learned of its server; `request_body` writes an Ask in it, and `adapt` answers a refusal
-with the next dialect to try. The ladder for tools is native calls, then a JSON schema, then a description in the prompt.
-Pure: nothing here sends anything.
+The ladder for tools is native calls, then a JSON schema, then a description in the prompt.
 """
 
 from __future__ import annotations
@@ -10,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -60,8 +60,7 @@ def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
             {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
             for t in ask.tools
         ]
-    response_format = _response_format(ask, dialect)
-    if response_format:
+    if response_format := _response_format(ask, dialect):
         body["response_format"] = response_format
     if dialect.stream:
         body["stream"] = True
@@ -91,10 +90,11 @@ def _json_schema(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _messages_to_dicts(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
-    if ask.tools and dialect.rung != "native":
-        return [m.to_dict() for m in _with_instructions(_plain_messages(ask.messages), _describe_tools(ask.tools, dialect))]
-    if not ask.tools and dialect.rung != "native":
-        return [m.to_dict() for m in _with_schema(_plain_messages(ask.messages), ask, dialect)]
+    if dialect.rung != "native":
+        plain = _plain_messages(ask.messages)
+        if ask.tools:
+            return [m.to_dict() for m in _with_instructions(plain, _describe_tools(ask.tools, dialect))]
+        return [m.to_dict() for m in _with_schema(plain, ask, dialect)]
     messages = []
     for message in _with_schema(ask.messages, ask, dialect):
         # servers fail on a conversation in which an earlier call has broken arguments
@@ -106,9 +106,8 @@ def _messages_to_dicts(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
 def _with_schema(messages: Sequence[Message], ask: Ask, dialect: Dialect) -> Sequence[Message]:
     if ask.tools or ask.schema is None or dialect.form == "json_schema":
         return messages
-    return _with_instructions(
-        messages, f"Answer with one JSON object that fits this JSON schema, and nothing else:\n{_dump_json(ask.schema)}"
-    )
+    form = _dump_json(ask.schema)
+    return _with_instructions(messages, f"Answer with one JSON object that fits this JSON schema, and nothing else:\n{form}")
 
 
 def _with_instructions(messages: Sequence[Message], instructions: str) -> list[Message]:
@@ -149,11 +148,9 @@ def _valid_arguments(arguments: str) -> str:
 def _describe_tools(tools: Sequence[ToolSpec], dialect: Dialect) -> str:
     descriptions = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump_json(t.parameters)}" for t in tools)
     example = '{"tool": "' + tools[0].name + '", "arguments": {...}}'
-    how = (
-        f"Answer with one JSON object, {example}, that calls one tool."
-        if dialect.rung == "schema"
-        else f"To call a tool, answer with only a JSON object in a fenced block:\n```json\n{example}\n```"
-    )
+    how = f"To call a tool, answer with only a JSON object in a fenced block:\n```json\n{example}\n```"
+    if dialect.rung == "schema":
+        how = f"Answer with one JSON object, {example}, that calls one tool."
     return f"You have these tools:\n{descriptions}\n\n{how} You will then be given its result."
 
 
@@ -165,42 +162,24 @@ def _dump_json(value: object) -> str:
 
 
 _REFUSALS = (400, 404, 405, 415, 422, 500, 501, 503)
-_TOOL_WORDS = r"(?i)\btools?\b|tool[_ ](?:use|call|choice)|function[_ ]call|\bfunctions?\b"
-_UNKNOWN_FIELD = (
-    r"(?i:unrecogni[sz]ed|unknown (?:field|parameter|argument|key|name)|unexpected (?:keyword|field|parameter|argument)"
-    r"|extra (?:fields|inputs)|additional propert)"
-)
-_NOT_TAKEN = (
-    r"(?i:support|not enabled|not available|not implemented|requires?\b.{0,30}--|--jinja|not permitted|not allowed"
-    r"|no endpoints found)|" + _UNKNOWN_FIELD
-)
-_FORMAT_WORDS = r"(?i)response_format|json_schema|json_object|structured[_ ]output|grammar|guided|schema"
-_OUTPUT_LIMIT = (
-    r"(?i)(?:supports|allows) at most (\d+)"
-    r"|max(?:_completion)?_tokens\W.{0,60}(?:less than or equal to|<=|at most|maximum (?:of|is)) `?(\d+)"
-)
-_PROMPT_SIZE = (
-    r"(?i)(?:request|prompt) has (\d+) input tokens|\((\d+) (?:in the messages|of text input)"
-    r"|prompt contains (?:at least )?(\d+)"
-)
+# What servers say of the things that they do not take, by alternatives of a pattern.
+_WORDS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, list[str]])
 
 
 def adapt_dialect(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) -> Dialect | None:
-    """The dialect to try after a refusal of `body`, None where the refusal is about something else.
-
-    Every step leaves something out for good, so that a chain of steps ends.
-    """
+    """The dialect to try after a refusal of `body`, None where the refusal is about something else."""
+    # Every step leaves something out for good, so that a chain of steps ends.
     words = fault.cause
     if isinstance(fault, ContextOverflowError):
         # the prompt may fit where only the room asked for the answer does not
-        size = _match_number(re.search(_PROMPT_SIZE, words))
+        size = _find_number("prompt_size", words)
         if size is None or fault.window is None:
             return None
         room = fault.window - size - 16
         return replace(dialect, room=room) if MIN_OUTPUT_TOKENS <= room < body[dialect.limit_name] else None
     if fault.status not in _REFUSALS:
         return None
-    most = _match_number(re.search(_OUTPUT_LIMIT, words))
+    most = _find_number("output_limit", words)
     if most and most < body[dialect.limit_name]:
         return replace(dialect, max_output=most)
     if "max_completion_tokens" in words and dialect.limit_name == "max_tokens":
@@ -209,18 +188,24 @@ def adapt_dialect(dialect: Dialect, body: Mapping[str, Any], fault: LLMError) ->
         return replace(dialect, stream_options=False)
     if "temperature" in body and "temperature" in words.lower():
         return replace(dialect, temperature=False)
-    if "tools" in body and re.search(_TOOL_WORDS, words) and re.search(_NOT_TAKEN, words):
+    refuses = _find("not_taken", words) or _find("unknown_field", words)
+    if "tools" in body and _find("tools", words) and refuses:
         return replace(dialect, rung="schema")
-    if "response_format" in body and (fault.status in (400, 422) or re.search(_FORMAT_WORDS, words)):
+    if "response_format" in body and (fault.status in (400, 422) or _find("format", words)):
         if dialect.rung == "schema" and body["response_format"].get("json_schema", {}).get("name") == "tool_call":
             return replace(dialect, rung="text")
         return replace(dialect, form="json_object" if dialect.form == "json_schema" else "text")
-    if "stream" in body and re.search(r"(?i)\bstream(?:ing)?\b", words) and re.search(_NOT_TAKEN, words):
+    if "stream" in body and re.search(r"(?i)\bstream(?:ing)?\b", words) and refuses:
         return replace(dialect, stream=False)
-    if "stream_options" in body and fault.status in (400, 422) and re.search(_UNKNOWN_FIELD, words):
+    if "stream_options" in body and fault.status in (400, 422) and _find("unknown_field", words):
         return replace(dialect, stream_options=False)
     return None
 
 
-def _match_number(match: re.Match[str] | None) -> int | None:
-    return int(next(group for group in match.groups() if group)) if match else None
+def _find(name: str, words: str) -> re.Match[str] | None:
+    return re.search("|".join(_WORDS[name]), words, re.IGNORECASE)
+
+
+def _find_number(name: str, words: str) -> int | None:
+    match = _find(name, words)
+    return int(next(filter(None, match.groups()))) if match else None

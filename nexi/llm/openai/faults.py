@@ -1,7 +1,6 @@
 """Failures of a model's endpoint, told as LLMErrors: what happened, why, and what fixes it.
 
-The adapter above raises what this file builds. Keys never get into a message: whatever a server or a library says is
-redacted before it is cut to length. Nothing here retries or reads a stream.
+Keys never get into a message: whatever a server or a library says is redacted before it is cut to length.
 """
 
 from __future__ import annotations
@@ -12,8 +11,11 @@ import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 import httpx2
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -26,6 +28,8 @@ MAX_CAUSE_CHARS = 300
 MAX_SCAN_CHARS = 20_000
 
 _KEY_FIX = "set the right key: nexi config setup"
+_MODEL_FIX = "choose another model: -m MODEL"
+_ADDRESS_FIX = "correct base_url; it usually ends in /v1"
 _WAIT_FIX = "wait or choose another model: -m MODEL"
 _SERVER_FIX = "start the model server, or correct its address: nexi config setup"
 
@@ -63,41 +67,22 @@ class _Kind(Struct, frozen=True):
 
 
 AUTH = _Kind("auth", "model.key", "{where} refused the API key", _KEY_FIX)
-_PAYMENT = _Kind(
-    "payment", "model.payment", "{where} requires payment", "top up the account, or choose another model: -m MODEL"
-)
+_PAYMENT = _Kind("payment", "model.payment", "{where} requires payment", f"top up the account, or {_MODEL_FIX}")
 _RATE = _Kind("rate_limit", "model.rate", "{where} is limiting requests", _WAIT_FIX, retryable=True)
-_MISSING = _Kind(
-    "not_found", "model.missing", "{where} has nothing at this address", "correct base_url; it usually ends in /v1"
-)
-_UNKNOWN_MODEL = _Kind(
-    "not_found",
-    "model.unknown",
-    "{where} does not have the model {model}",
-    "choose another: `nexi models` lists them; with Ollama, `ollama pull {model}` downloads it",
-)
-_FORBIDDEN = _Kind(
-    "auth", "model.access", "{where} refused access", "check that this key may use the model, or choose another: -m MODEL"
-)
-_BAD_REQUEST = _Kind(
-    "bad_request",
-    "model.bad_request",
-    "{where} refused the request",
-    "choose another model: -m MODEL, or check the config: nexi doctor",
-)
+_MISSING = _Kind("not_found", "model.missing", "{where} has nothing at this address", _ADDRESS_FIX)
+_UNKNOWN_FIX = "choose another: `nexi models` lists them; with Ollama, `ollama pull {model}` downloads it"
+_UNKNOWN_MODEL = _Kind("not_found", "model.unknown", "{where} does not have the model {model}", _UNKNOWN_FIX)
+_ACCESS_FIX = "check that this key may use the model, or choose another: -m MODEL"
+_FORBIDDEN = _Kind("auth", "model.access", "{where} refused access", _ACCESS_FIX)
+_REQUEST_FIX = f"{_MODEL_FIX}, or check the config: nexi doctor"
+_BAD_REQUEST = _Kind("bad_request", "model.bad_request", "{where} refused the request", _REQUEST_FIX)
 _SERVER = _Kind("server", "model.server", "{where} failed", _WAIT_FIX, retryable=True)
-_TIMEOUT = _Kind(
-    "timeout",
-    "model.timeout",
-    "{where} did not answer in time",
-    "raise the time target, or choose a faster model: -m MODEL",
-    retryable=True,
-)
+_TIME_FIX = "raise the time target, or choose a faster model: -m MODEL"
+_TIMEOUT = _Kind("timeout", "model.timeout", "{where} did not answer in time", _TIME_FIX, retryable=True)
 PAST_DEADLINE = replace(_TIMEOUT, cause="the time for this request is used up", retryable=False)
-_HTML = _Kind("html_reply", "model.html", "{where} answered with a web page", "correct base_url; it usually ends in /v1")
-_MOVED = _Kind(
-    "not_found", "model.moved", "{where} points somewhere else", "set base_url to the new address: nexi --edit-config"
-)
+_HTML = _Kind("html_reply", "model.html", "{where} answered with a web page", _ADDRESS_FIX)
+_MOVED_FIX = "set base_url to the new address: nexi --edit-config"
+_MOVED = _Kind("not_found", "model.moved", "{where} points somewhere else", _MOVED_FIX)
 _CONNECT = _Kind("connect", "model.unreachable", "{where} cannot be reached", _SERVER_FIX, retryable=True)
 _DNS = _Kind("dns", "model.dns", "the name of {where} cannot be resolved", "check the network connection and base_url")
 TLS = _Kind("tls", "model.tls", "no secure connection to {where}", "check base_url and the certificates of this machine")
@@ -109,53 +94,29 @@ STREAM_CLOSED = _Kind(
     "the reply has no end",
     True,
 )
-EMPTY = _Kind(
-    "empty_reply",
-    "model.empty",
-    "{where} sent an empty reply",
-    "choose another model: -m MODEL",
-    Notice("model.no_text", "no text and no tool call"),
-    retryable=True,
-)
-BAD_EMBEDDINGS = _Kind(
-    "bad_reply",
-    "model.no_vectors",
-    "{where} answered with something that is no vectors",
-    "name an embedding model: NEXI_EMBEDDING_MODEL",
-)
+_NO_TEXT = Notice("model.no_text", "no text and no tool call")
+EMPTY = _Kind("empty_reply", "model.empty", "{where} sent an empty reply", _MODEL_FIX, _NO_TEXT, retryable=True)
+_VECTORS_FIX = "name an embedding model: NEXI_EMBEDDING_MODEL"
+BAD_EMBEDDINGS = _Kind("bad_reply", "model.no_vectors", "{where} answered with something that is no vectors", _VECTORS_FIX)
 _BAD_REPLY = _Kind(
-    "bad_reply",
-    "model.bad_reply",
-    "{where} sent a reply that is no chat completion",
-    "correct base_url; it usually ends in /v1",
-    retryable=True,
+    "bad_reply", "model.bad_reply", "{where} sent a reply that is no chat completion", _ADDRESS_FIX, retryable=True
 )
-_ADDRESS = _Kind(
-    "connect",
-    "model.address",
-    "base_url is not an address that can be called",
-    "set base_url to http://... or https://...: nexi --edit-config",
-)
+_URL_FIX = "set base_url to http://... or https://...: nexi --edit-config"
+_ADDRESS = _Kind("connect", "model.address", "base_url is not an address that can be called", _URL_FIX)
 PROXY = _Kind("connect", "model.bad_proxy", "the proxy for {where} cannot be used", "correct HTTPS_PROXY, or unset it")
 THOUGHT_ONLY = _Kind(
     "empty_reply",
     "model.thoughts",
     "{model} used all its output for thinking",
-    "raise max_output_tokens, or choose another model: -m MODEL",
+    f"raise max_output_tokens, or {_MODEL_FIX}",
     "the reply was cut at the output limit before any text",
 )
 
-_BY_STATUS: Mapping[int, _Kind] = {
-    401: AUTH,
-    402: _PAYMENT,
-    403: _FORBIDDEN,
-    404: _MISSING,
-    408: _TIMEOUT,
-    409: _SERVER,
-    425: _SERVER,
-    429: _RATE,
-    504: _TIMEOUT,
-}
+_BY_STATUS: Mapping[int, _Kind] = (
+    {401: AUTH, 402: _PAYMENT, 403: _FORBIDDEN, 404: _MISSING, 429: _RATE}
+    | dict.fromkeys((408, 504), _TIMEOUT)
+    | dict.fromkeys((409, 425), _SERVER)
+)
 
 
 def from_response(
@@ -212,20 +173,21 @@ def web_page(endpoint: EndpointLabel, body: bytes) -> LLMError:
 
 
 def bad_reply(endpoint: EndpointLabel, body: bytes) -> LLMError:
-    return build_error(
-        endpoint, _BAD_REPLY, f"it begins: {body[:200].decode('utf-8', 'replace')}" if body.strip() else "no reply in it"
-    )
+    cause = f"it begins: {body[:200].decode('utf-8', 'replace')}" if body.strip() else "no reply in it"
+    return build_error(endpoint, _BAD_REPLY, cause)
 
 
 def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retry_after: float | None) -> LLMError:
-    if status == 413 or (status not in (401, 402, 403, 429) and re.search(_OVERFLOW, raw)):
+    if status == 413 or (
+        status not in (401, 402, 403, 429) and re.search("|".join(_read_patterns()["overflow"]), raw, re.IGNORECASE)
+    ):
         fault = ContextOverflowError(
             Notice("model.overflow", "the request is larger than the context window of {model}", model=endpoint.model),
             cause=endpoint.clean(words),
             fix="lower max_context in the config: nexi --edit-config, or choose a model with a larger window: -m MODEL",
             status=status,
         )
-        matches = (re.search(pattern, raw, re.IGNORECASE) for pattern in _WINDOWS)
+        matches = (re.search(pattern, raw, re.IGNORECASE) for pattern in _read_patterns()["windows"])
         sizes = (int(re.sub(r"\D", "", match[1])) for match in matches if match)
         fault.window = next((size for size in sizes if size >= 128), None)  # the window that the message names, if it does
         return fault
@@ -299,25 +261,8 @@ def _dump_json(value: object) -> str:
 _KEYLIKE = r"(?i)\bbearer\s+\S+|\b(?:sk|pk|gsk|xai|hf|jina|tvly|key)[-_][\w*.-]{8,}|\bAIza[\w*-]{10,}"
 _NO_CREDIT = r"(?i)insufficient_quota|insufficient (?:balance|credits?|funds)|exceeded your current quota|billing"
 
-_OVERFLOW = (
-    r"(?i)context_length_exceeded|exceed_context_size|context_window_exceeded|model_context_window"
-    r"|exceeds? (?:the |this )?(?:model'?s |available |maximum |max )*context"
-    r"|maximum context length|max(?:imum)? (?:model|prompt|sequence) length|context length (?:of|is) only"
-    r"|(?:greater|longer|larger|more) than the (?:model'?s )?(?:maximum )?context"
-    r"|tokens to keep from the initial prompt|prompt (?:is )?too long|prompt exceeds max|input is too long"
-    r"|input token count[^.]{0,40}exceeds|exceeds the maximum number of (?:input )?tokens"
-    r"|context window (?:exceeds|is too small|of this model)"
-    r"|exceed(?:s|ed)? (?:the )?(?:model'?s? )?context (?:window|length|limit|size)"
-    r"|exceeded model token limit|reduce the length of (?:the|your) (?:messages|prompt|input)"
-    r"|inputs?`? tokens \+ `?max_new_tokens`? must be|too many (?:input )?tokens in the (?:prompt|request)"
-    r"|n_ctx|context size has been exceeded|input length exceeds"
-)
-_WINDOWS = (
-    r"n_ctx\\?\"?\s*[:=]\s*(\d+)",
-    r"(?:context|model|prompt|sequence)[ _](?:length|window|size|limit)\)?(?: of| is|:)?(?: only)?\s*\(?(\d[\d,_]*\d)",
-    r"(\d[\d,_]*\d) (?:tokens? )?maximum",
-    r"maximum number of (?:input )?tokens(?: allowed)?\s*\(?(\d[\d,_]*\d)",
-    r"token limit:? (\d[\d,_]*\d)",
-    r"must be <= (\d+)",
-    r"context[^.\d]{0,40}\((\d[\d,_]*\d) tokens?\)",
-)
+
+@cache
+def _read_patterns() -> dict[str, list[str]]:
+    """How servers say that a request is larger than the window, and how large the window is."""
+    return msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, list[str]])

@@ -1,8 +1,7 @@
 """From the bytes of a chat completion to its text and tool calls.
 
-The adapter above feeds bytes and reads the draft; a Listener hears pieces as they come. Nothing is assumed of the server:
-it may stream or not, split anything anywhere, repeat ids or leave them out, stream its reasoning, never finish, or never stop.
-No network, no clock, no retry here.
+A Listener hears pieces as they come. Nothing is assumed of the server: it may stream or not, split anything anywhere, repeat
+ids or leave them out, stream its reasoning, never finish, or never stop.
 """
 
 from __future__ import annotations
@@ -26,13 +25,9 @@ _PENDING_BYTES = MAX_REPLY_BYTES + 250_000  # one event or one plain reply may h
 Hold = Literal["nothing", "calls", "everything"]
 
 _FINISHES: Mapping[str, Finish] = {
-    "tool_calls": "tool_calls",
-    "function_call": "tool_calls",
-    "tool_use": "tool_calls",
-    "length": "length",
-    "max_tokens": "length",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
+    **dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool_calls"),
+    **dict.fromkeys(("length", "max_tokens"), "length"),
+    **dict.fromkeys(("content_filter", "safety"), "content_filter"),
 }
 
 
@@ -358,11 +353,9 @@ class ReplyBuffer:
             self._tell_arguments(call)
 
     def _open_call(self, piece: Mapping[str, Any], name: str, text: str) -> _Call | None:
-        """The call that a piece goes on with, None if it begins one.
-
-        Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call when
-        the id is another, or when the one before is closed and this is no mere repetition of it.
-        """
+        """The call that a piece goes on with, None if it begins one."""
+        # Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call when
+        # the id is another, or when the one before is closed and this is no mere repetition of it.
         index, call_id = piece.get("index"), _as_text(piece.get("id"))
         call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
         if call is None or not name:

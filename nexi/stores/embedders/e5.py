@@ -1,8 +1,4 @@
-"""Vectors of E5-small, the small model that nexi reads with, from the data package `nexi_reader` beside nexi.
-
-The Embedder port and the built-in model are above; below are ONNX Runtime, numpy and two files, loaded at the first text after
-the model file was compared with its SHA-256. The package is data: none of its code runs, and nothing is ever fetched.
-"""
+"""Vectors of E5-small from the data package `nexi_reader`: none of its code runs, and nothing is ever fetched."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Vectors of models that run on this machine in a library of their own: e5, minilm, model2vec and fastembed, each an extra.
 
-The Embedder port is above; below is the library, loaded with its model at the first text. A model is named as
-`library:model`, where the model is what the library calls it or, for model2vec, a folder. A model that is not on the disk is
-fetched by the library, from where it always does; a folder is never looked for elsewhere. `minilm` is two packages with
-the files of one model, of which only the files are read: its code is never run, and nothing is ever fetched for it.
+A model is named as `library:model`, where the model is what the library calls it or, for model2vec, a folder. A model that is
+not on the disk is fetched by the library, from where it always does; a folder is never looked for elsewhere. `minilm` is two
+packages with the files of one model, of which only the files are read: its code is never run, and nothing is ever fetched for
+it.
 """
 
 from __future__ import annotations

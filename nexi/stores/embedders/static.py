@@ -1,7 +1,6 @@
 """Static vectors, made on this machine with no network: a text is the mean of its pieces' vectors.
 
-The Embedder port is above; below are the weights and the tokenizer file that the package wordllama carries. Its files are
-read and its code is never run: its own loader would reach for a hub.
+The package wordllama's files are read and its code is never run: its own loader would reach for a hub.
 """
 
 from __future__ import annotations

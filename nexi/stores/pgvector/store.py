@@ -1,9 +1,8 @@
 """Knowledge in Postgres, as the port KnowledgeStore: a collection for each person, and one that the whole team reads.
 
-`team.assembly` hands out the store of a person; below are `words` and the database, whose connections are the team server's. A
-search covers her own collection and the team's, a write only her own. Vectors are compared exactly, collection by collection.
-The vectors of another model are made beside those in use, which they replace when every chunk has one; the former ones stay
-for servers that still ask with them.
+A search covers her own collection and the team's, a write only her own. Vectors are compared exactly, collection by
+collection. The vectors of another model are made beside those in use, which they replace when every chunk has one; the former
+ones stay for servers that still ask with them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.notices import Notice
 from nexi.stores import _faults, _writing
-from nexi.stores._scope import normalise_time, reverse_domain, scope_condition
+from nexi.stores._scope import reverse_domain, scope_condition
 from nexi.stores.pgvector.words import ARRAY_COLUMNS, ReadCollection, Rows, StatementRunner, Values, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
@@ -134,7 +133,7 @@ class PgvectorStore:
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         def read() -> list[Passage]:
             own = [c.id for c in self._list_collections() if c.is_own]
-            if not own or not self._has_pgvector():
+            if not own or not self._fetch(_HAS_PGVECTOR)[0][0]:
                 return []
             sql = "select chunk from unembedded where collection = %(own)s order by chunk limit %(count)s"
             rows = self._fetch(sql, {"own": own[0], "count": count})
@@ -158,7 +157,7 @@ class PgvectorStore:
         current = sorted((e for e in embeddings if e.state == "current"), key=lambda e: e.collection not in own)
         embedding = current[0] if current else _Embedding(0, 0, "", 0, "")
         unembedded = 0
-        if own and self._has_pgvector():
+        if own and self._fetch(_HAS_PGVECTOR)[0][0]:
             unembedded = self._fetch("select count(*) from unembedded where collection = %(own)s", {"own": own[0]})[0][0]
         chunks, size = sum(c.chunks for c in collections), sum(c.bytes for c in collections if c.is_own)
         return StoreStats(pages, chunks, int(words), unembedded, embedding.embedder, embedding.dims, size)
@@ -176,9 +175,6 @@ class PgvectorStore:
     def _list_embeddings(self, collections: Sequence[int]) -> list[_Embedding]:
         rows = self._fetch(f"{_EMBEDDINGS} = any(%(ids)s) order by state", {"ids": list(collections)})
         return [_Embedding(*row) for row in rows]
-
-    def _has_pgvector(self) -> bool:
-        return bool(self._fetch("select to_regclass('chunk_vectors') is not null")[0][0])
 
     def _search_vectors(self, vector: Vector, embedder: str, count: int, scope: Scope) -> list[tuple[int, float]]:
         embeddings = self._list_embeddings([c.id for c in self._list_collections()])
@@ -232,35 +228,28 @@ class _Writing:
     """One transaction that changes a collection; others that would change it wait for its row."""
 
     def __init__(self, connection: Any, owner: str | None) -> None:
-        self._connection, self._owner = connection, owner
-        self._run("insert into collections (owner) values (%(owner)s) on conflict (owner) do nothing", owner=owner)
-        sql = "select id from collections where owner is not distinct from %(owner)s::uuid for update"
-        self._collection: int = self._run(sql, owner=owner)[0][0]
-        rows = self._run(f"{_EMBEDDINGS} = %(collection)s", collection=self._collection)
-        self._embeddings = {row[4]: _Embedding(*row) for row in rows}
+        self._connection, self._owner, self._collection = connection, owner, 0
+        self._run("insert into collections (owner) values (%(owner)s) on conflict (owner) do nothing")
+        rows = self._run("select id from collections where owner is not distinct from %(owner)s::uuid for update")
+        self._collection = rows[0][0]
+        self._embeddings = {row[4]: _Embedding(*row) for row in self._run(f"{_EMBEDDINGS} = %(collection)s")}
         self._change = dict.fromkeys(("pages", "chunks", "terms", "bytes"), 0)
 
     def _run(self, statement: str, **values: Any) -> Rows:
-        cursor = self._connection.execute(statement, values)
+        """A statement with its values, beside which it may name the owner and the collection."""
+        cursor = self._connection.execute(statement, {"owner": self._owner, "collection": self._collection, **values})
         return cursor.fetchall() if cursor.description else []
-
-    def _has_pgvector(self) -> bool:
-        return bool(self._run("select to_regclass('chunk_vectors') is not null")[0][0])
 
     def finish(self) -> None:
         self._run(
             "update collections set generation = generation + 1, chunks = chunks + %(chunks)s, terms = terms + %(terms)s, "
             "pages = pages + %(pages)s, bytes = bytes + %(bytes)s where id = %(collection)s",
-            collection=self._collection,
             **self._change,
         )
         if self._owner and self._change["bytes"] > 0:
             # what goes beyond the storage of its person is refused before it is committed
-            rows = self._run(
-                "select storage_bytes, stored_bytes(%(owner)s::uuid) from quotas where person = %(owner)s::uuid "
-                "and storage_bytes is not null",
-                owner=self._owner,
-            )
+            sql = "select storage_bytes, stored_bytes(%(owner)s::uuid) from quotas where person = %(owner)s::uuid"
+            rows = self._run(f"{sql} and storage_bytes is not null")
             if rows and rows[0][1] > rows[0][0]:
                 most, used = rows[0]
                 size = self._change["bytes"]
@@ -278,7 +267,7 @@ class _Writing:
 
     def put(self, pages: Sequence[IndexedPage], embedder: str, dims: int) -> None:
         # without pgvector the words are stored alone; the chunks get their vectors once the extension is there
-        embeddings = self._claim(embedder, dims) if dims and self._has_pgvector() else []
+        embeddings = self._claim(embedder, dims) if dims and self._run(_HAS_PGVECTOR)[0][0] else []
         for page in pages:
             body, is_new = self._put_body(page)
             self._put_source(page.source, body)
@@ -289,31 +278,29 @@ class _Writing:
 
     def link(self, source: StoredSource) -> bool:
         sql = "select id from bodies where collection = %(collection)s and digest = %(digest)s"
-        rows = self._run(sql, collection=self._collection, digest=_clean_text(source.digest))
+        rows = self._run(sql, digest=_clean_text(source.digest))
         if rows:
             self._put_source(source, rows[0][0])
         return bool(rows)
 
     def remove(self, urls: Sequence[str]) -> int:
         sql = "delete from sources where collection = %(collection)s and key = any(%(keys)s) returning body"
-        rows = self._run(sql, collection=self._collection, keys=[_writing.key_of(url) for url in urls])
+        rows = self._run(sql, keys=[_writing.key_of(url) for url in urls])
         self._drop_unused([body for (body,) in rows])
         return len(rows)
 
     def add_vectors(self, vectors: Mapping[str, Vector], embedder: str, dims: int) -> None:
-        if not self._has_pgvector():
-            raise StoreError(
-                "Vectors cannot be stored",
-                cause="this database has no pgvector",
-                fix="install the extension vector for Postgres and restart nexi, or set QDRANT_URL",
-            )
+        if not self._run(_HAS_PGVECTOR)[0][0]:
+            cause = "this database has no pgvector"
+            fix = "install the extension vector for Postgres and restart nexi, or set QDRANT_URL"
+            raise StoreError("Vectors cannot be stored", cause=cause, fix=fix)
         embeddings = self._claim(embedder, dims)
         sql = "select id from chunks where collection = %(collection)s and id = any(%(ids)s) for key share"
-        rows = self._run(sql, collection=self._collection, ids=[int(name) for name in vectors])
+        rows = self._run(sql, ids=[int(name) for name in vectors])
         self._put_vectors({chunk: vectors[str(chunk)] for (chunk,) in rows}, embeddings)
 
     def forget_vectors(self) -> None:
-        self._run("delete from embeddings where collection = %(collection)s", collection=self._collection)
+        self._run("delete from embeddings where collection = %(collection)s")
         self._embeddings = {}
         self._note_unembedded()
 
@@ -337,7 +324,6 @@ class _Writing:
         self._run(
             "insert into unembedded (chunk, collection) select id, collection from chunks where collection = %(collection)s "
             "and body = coalesce(%(body)s, body) on conflict do nothing",
-            collection=self._collection,
             body=body,
         )
 
@@ -355,41 +341,33 @@ class _Writing:
         return matches
 
     def _add_embedding(self, embedder: str, dims: int, state: str) -> None:
+        new = {"name": embedder, "dims": dims, "state": state}
         rows = self._run(
             "insert into embeddings (collection, embedder, dims, state) "
-            "values (%(collection)s, %(embedder)s, %(dims)s, %(state)s) returning id, collection, embedder, dims, state",
-            collection=self._collection,
-            embedder=embedder,
-            dims=dims,
-            state=state,
+            "values (%(collection)s, %(name)s, %(dims)s, %(state)s) returning id, collection, embedder, dims, state",
+            **new,
         )
         self._embeddings[state] = _Embedding(*rows[0])
 
     def _switch_when_whole(self) -> None:
         """Use the vectors of the next model once every chunk has one."""
-        building = self._embeddings.get("building")
-        if building is None:
-            return
         sql = "select exists (select from unembedded where collection = %(collection)s)"
-        if self._run(sql, collection=self._collection)[0][0]:
+        if "building" not in self._embeddings or self._run(sql)[0][0]:
             return
-        self._run("delete from embeddings where collection = %(id)s and state = 'former'", id=self._collection)
-        sql = "update embeddings set state = %(after)s where collection = %(id)s and state = %(before)s"
+        self._run("delete from embeddings where collection = %(collection)s and state = 'former'")
+        sql = "update embeddings set state = %(after)s where collection = %(collection)s and state = %(before)s"
         for before, after in (("current", "former"), ("building", "current")):
-            self._run(sql, id=self._collection, before=before, after=after)
+            self._run(sql, before=before, after=after)
 
     def _put_body(self, page: IndexedPage) -> tuple[int, bool]:
         """The body of this content, and whether it is new: it is written where it is unknown or was cut another way."""
         digest, fingerprint = _clean_text(_writing.digest_of(page)), _writing.fingerprint_of(page)
-        known = "from bodies where collection = %(collection)s and digest = %(digest)s"
-        sql = f"select id, fingerprint, chunks, length, bytes {known}"
-        row = self._run(sql, collection=self._collection, digest=digest)
+        sql = "select id, fingerprint, chunks, length, bytes from bodies where collection = %(collection)s and digest = %(key)s"
+        row = self._run(sql, key=digest)
         if row and row[0][1] == fingerprint:
             return int(row[0][0]), False
-        contents = []
-        for c in page.chunks:
-            texts = map(_writing.clean_text, (c.text, c.heading, c.context, c.code))
-            contents.append(msgspec.json.encode((*texts, c.start)))
+        texts = [map(_writing.clean_text, (c.text, c.heading, c.context, c.code)) for c in page.chunks]
+        contents = [msgspec.json.encode((*parts, c.start)) for parts, c in zip(texts, page.chunks, strict=True)]
         text = "\n".join(chunk.text for chunk in page.chunks)
         body = {
             "collection": self._collection,
@@ -419,23 +397,18 @@ class _Writing:
         return number, True
 
     def _put_source(self, source: StoredSource, body: int) -> None:
-        domain = _clean_text(source.domain or _writing.domain_of(source.url))
+        clean = _writing.clean_source(source, _clean_text)
+        names = ("url", "title", "domain", "language", "fetched_at", "published", "updated")
         row = {
             "collection": self._collection,
             "key": _clean_text(_writing.key_of(source.url)),
             "body": body,
-            "url": _clean_text(source.url),
-            "title": _clean_text(source.title),
-            "domain": domain,
-            "host": reverse_domain(domain) if domain else "",
-            "language": _clean_text(source.language.lower()),
-            "fetched_at": normalise_time(_clean_text(source.fetched_at)),
-            "tags": [_clean_text(tag) for tag in source.tags],
-            "published": _clean_text(source.published),
-            "updated": _clean_text(source.updated),
+            "host": reverse_domain(clean.domain) if clean.domain else "",
+            "tags": list(clean.tags),
+            **{name: getattr(clean, name) for name in names},
         }
         sql = "select body from sources where collection = %(collection)s and key = %(key)s"
-        before = self._run(sql, collection=self._collection, key=row["key"])
+        before = self._run(sql, key=row["key"])
         changes = ", ".join(f"{name} = excluded.{name}" for name in row)
         self._run(f"{_insert('sources', row)} on conflict (collection, key) do update set {changes}", **row)
         if before and before[0][0] != body:
@@ -454,16 +427,14 @@ class _Writing:
     def _put_vectors(self, vectors: Mapping[int, Vector], embeddings: Sequence[_Embedding]) -> None:
         rows = [(e.id, chunk, _format_vector(vector)) for e in embeddings for chunk, vector in vectors.items()]
         if rows:
-            self._connection.execute_many(
-                "insert into chunk_vectors values (%s, %s, %s::vector) "
-                "on conflict (embedding, chunk) do update set vector = excluded.vector",
-                rows,
-            )
+            sql = "insert into chunk_vectors values (%s, %s, %s::vector)"
+            self._connection.execute_many(f"{sql} on conflict (embedding, chunk) do update set vector = excluded.vector", rows)
             if self._are_wanted(embeddings):
                 self._run("delete from unembedded where chunk = any(%(chunks)s)", chunks=list(vectors))
 
 
 _EMBEDDINGS = "select id, collection, embedder, dims, state from embeddings where collection"
+_HAS_PGVECTOR = "select to_regclass('chunk_vectors') is not null"
 _OWN_FIRST = "order by s.collection <> %(own)s"
 
 

@@ -1,8 +1,8 @@
 """Chunks by their words in Postgres: BM25 over terms of nexi's own, as the embedded store scores them.
 
-`store` asks; below is the database. The full-text search of Postgres knows neither how rare a word is nor identifiers and
-scripts without spaces, so a chunk carries its terms and their counts, and only the index over them is the database's. A term
-begins with the number of its collection: an index over everybody's terms then costs each person only her own.
+The full-text search of Postgres knows neither how rare a word is nor identifiers and scripts without spaces, so a chunk
+carries its terms and their counts, and only the index over them is the database's. A term begins with the number of its
+collection: an index over everybody's terms then costs each person only her own.
 """
 
 from __future__ import annotations

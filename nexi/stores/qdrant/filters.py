@@ -41,13 +41,7 @@ def _match_any(key: str, values: list[str]) -> models.FieldCondition:
 
 def _conditions(scope: Scope) -> tuple[list[Any], list[Any]]:
     """What must hold for a source in scope, and what must not."""
-    must: list[Any] = []
-    if scope.urls:
-        must.append(_match_any("key", [key_of(url) for url in scope.urls]))
-    if scope.domains:
-        must.append(_match_any("within", [_normalise_domain(domain) for domain in scope.domains]))
-    if scope.languages:
-        must.append(_match_any("languages", [language.lower() for language in scope.languages]))
+    must: list[Any] = [_match_any(key, values) for key, values in _values_by_key(scope).items() if values]
     must.extend(match_value("tags", tag) for tag in scope.tags)
     if scope.since:
         must.append(models.FieldCondition(key="fetched", range=models.Range(gte=to_seconds(normalise_time(scope.since)))))
@@ -57,6 +51,15 @@ def _conditions(scope: Scope) -> tuple[list[Any], list[Any]]:
     return must, [_match_any("within", excluded)] if excluded else []
 
 
+def _values_by_key(scope: Scope) -> dict[str, list[str]]:
+    """Of which a source must have one each, where there are any."""
+    return {
+        "key": [key_of(url) for url in scope.urls],
+        "within": [_normalise_domain(domain) for domain in scope.domains],
+        "languages": [language.lower() for language in scope.languages],
+    }
+
+
 def _normalise_domain(domain: str) -> str:
     return domain.strip().strip(".").lower()
 
@@ -64,13 +67,11 @@ def _normalise_domain(domain: str) -> str:
 def first_in_scope(sources: list[Payload], scope: Scope) -> Payload | None:
     """The first source of a chunk that a scope covers."""
     for source in sources:
-        within, languages, tags = set(source["within"]), set(source["languages"]), set(source["tags"])
+        own_values = {"key": {source["key"]}, "within": set(source["within"]), "languages": set(source["languages"])}
         if (
-            (not scope.urls or source["key"] in {key_of(url) for url in scope.urls})
-            and (not scope.domains or not within.isdisjoint(map(_normalise_domain, scope.domains)))
-            and within.isdisjoint(map(_normalise_domain, scope.excluded_domains))
-            and (not scope.languages or not languages.isdisjoint(language.lower() for language in scope.languages))
-            and tags.issuperset(scope.tags)
+            not any(values and own_values[key].isdisjoint(values) for key, values in _values_by_key(scope).items())
+            and own_values["within"].isdisjoint(map(_normalise_domain, scope.excluded_domains))
+            and set(source["tags"]).issuperset(scope.tags)
             and (not scope.since or source["fetched"] >= to_seconds(normalise_time(scope.since)))
             and (not scope.until or source["fetched"] <= to_seconds(end_of(scope.until)))
         ):

@@ -1,7 +1,7 @@
 """Chunks and sources as Qdrant's points, and back.
 
-`store.py` sends them; nothing here speaks to a server. An id is made of the URL and the chunk's number, so storing a page
-again writes over it. Words are a sparse vector: BM25's weight of each term, to which the server adds its rarity.
+An id is made of the URL and the chunk's number, so storing a page again writes over it. Words are a sparse vector: BM25's
+weight of each term, to which the server adds its rarity.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from nexi.stores._scope import normalise_time
-from nexi.stores._writing import clean_text, count_words, digest_of, domain_of, fingerprint_of, key_of
+from nexi.stores._writing import clean_source, clean_text, count_words, digest_of, fingerprint_of, key_of
 from nexi.text import stems, terms
 from nexi.types import IndexedPage, Passage, StoredSource
 
@@ -36,15 +35,6 @@ def chunk_id(key: str, number: int) -> str:
     return str(uuid.uuid5(SPACE, f"{key}#{number}"))
 
 
-def _count_terms(text: str) -> Counter[int]:
-    """Numbers of the terms of a text, by their roots; of an unspaced script, every character too."""
-    counts: Counter[int] = Counter()
-    for term in terms.extract_terms(clean_text(text)):
-        forms = {term, term[0]} if terms.is_unspaced(term) else {stems.stem(term)}
-        counts.update(_term_number(form) for form in forms)
-    return counts
-
-
 def asked_words(text: str) -> list[int]:
     return sorted({_term_number(t if terms.is_unspaced(t) else stems.stem(t)) for t in terms.question_terms(clean_text(text))})
 
@@ -54,8 +44,11 @@ def _term_number(term: str) -> int:
 
 
 def sparse_vector(title: str, heading: str, context: str, text: str) -> tuple[list[int], list[float]]:
-    """Terms and weights of a chunk with what stands above it."""
-    counts = _count_terms("\n".join((title, heading, context, text)))
+    """Terms and weights of a chunk with what stands above it, by their roots; of an unspaced script, every character too."""
+    counts: Counter[int] = Counter()
+    for term in terms.extract_terms(clean_text("\n".join((title, heading, context, text)))):
+        forms = {term, term[0]} if terms.is_unspaced(term) else {stems.stem(term)}
+        counts.update(_term_number(form) for form in forms)
     norm = SATURATION * (1 - LENGTH + LENGTH * counts.total() / TYPICAL)
     weights = {term: times * (SATURATION + 1) / (times + norm) for term, times in counts.items()}
     return list(weights), list(weights.values())
@@ -63,25 +56,18 @@ def sparse_vector(title: str, heading: str, context: str, text: str) -> tuple[li
 
 def about_source(page: IndexedPage) -> Payload:
     """What is kept of a source, as chunks carry it too: a filter must hold for one source, not for several together."""
-    source = page.source
-    domain = clean_text(source.domain or domain_of(source.url))
-    when = normalise_time(clean_text(source.fetched_at))
-    labels = [label for label in domain.lower().strip(".").split(".") if label]
+    source = clean_source(page.source)
+    labels = [label for label in source.domain.lower().strip(".").split(".") if label]
     # `en-gb` is also `en`
-    parts = [part for part in clean_text(source.language.lower()).split("-") if part]
+    parts = [part for part in source.language.split("-") if part]
+    names = ("url", "title", "domain", "language", "fetched_at", "published", "updated")
     return {
-        "key": key_of(source.url),
-        "url": clean_text(source.url),
-        "title": clean_text(source.title),
-        "domain": domain,
+        "key": key_of(page.source.url),
+        **{name: getattr(source, name) for name in names},
         "within": [".".join(labels[i:]) for i in range(len(labels))],
-        "language": clean_text(source.language.lower()),
         "languages": ["-".join(parts[: i + 1]) for i in range(len(parts))],
-        "fetched_at": when,
-        "fetched": to_seconds(when),
-        "tags": [clean_text(tag) for tag in source.tags],
-        "published": clean_text(source.published),
-        "updated": clean_text(source.updated),
+        "fetched": to_seconds(source.fetched_at),
+        "tags": list(source.tags),
     }
 
 
@@ -124,10 +110,11 @@ def _dates_of(source: Payload) -> Payload:
     return {name: source.get(name, "") for name in ("published", "updated")}  # older points have none
 
 
-def build_passage(point: str, payload: Payload, source: Payload, score: float, owner: str = "") -> Passage:
+def build_passage(point: Any, source: Payload, score: float, owner: str = "") -> Passage:
+    """A chunk's point as a passage of one of its sources."""
     of_source = {name: source[name] for name in ("url", "title", "domain", "language", "fetched_at")} | _dates_of(source)
-    of_chunk = {name: payload[name] for name in ("number", "text", "heading", "context", "code", "start")}
-    return Passage(id=point, score=score, tags=tuple(source["tags"]), owner=owner, **of_source, **of_chunk)
+    of_chunk = {name: point.payload[name] for name in ("number", "text", "heading", "context", "code", "start")}
+    return Passage(id=str(point.id), score=score, tags=tuple(source["tags"]), owner=owner, **of_source, **of_chunk)
 
 
 def to_seconds(when: str) -> float:

@@ -42,18 +42,12 @@ def _translate_errors(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitabl
         try:
             return await method(*given, **named)
         except (ApiException, ResponseHandlingException, OSError) as error:
-            raise _store_error(error) from error
+            is_refusal = getattr(error, "status_code", 0) in (401, 403)
+            cause = " ".join(str(error).split())[:300] or type(error).__name__
+            fix = "Set QDRANT_API_KEY to a key of this server." if is_refusal else "Check QDRANT_URL and that the server runs."
+            raise StoreError("The Qdrant server could not be used", cause=cause, fix=fix, code="store_qdrant") from error
 
     return call
-
-
-def _store_error(error: Exception) -> StoreError:
-    status = getattr(error, "status_code", 0)
-    cause = " ".join(str(error).split())[:300] or type(error).__name__
-    fix = (
-        "Set QDRANT_API_KEY to a key of this server." if status in (401, 403) else "Check QDRANT_URL and that the server runs."
-    )
-    return StoreError("The Qdrant server could not be used", cause=cause, fix=fix, code="store_qdrant")
 
 
 class QdrantStore:
@@ -72,8 +66,7 @@ class QdrantStore:
         list_owners: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """`list_owners` has the names of those who let `person` read what is theirs, by their ids; it may block."""
-        self._client = client
-        self._person, self._list_owners = person, list_owners
+        self._client, self._person, self._list_owners = client, person, list_owners
         self._names: Mapping[str, str] = {}
         self._others: tuple[str, ...] = (TEAM,)
         self._prefix = prefix or ("nexi_team" if person else "nexi")
@@ -106,9 +99,8 @@ class QdrantStore:
         twin = await self._first_point(self._sources, self._own(digest=source.digest))
         if twin is None:
             return False
-        payload = points.source_payload(IndexedPage(source))
         body = {key: twin.payload[key] for key in ("digest", "fingerprint", "chunks", "words")}
-        await self._attach_url(state["collection"], {**payload, **body})
+        await self._attach_url(state["collection"], points.source_payload(IndexedPage(source)) | body)
         return True
 
     @_translate_errors
@@ -150,16 +142,16 @@ class QdrantStore:
                 coming = {**coming, "dims": dims, "collection": name}
                 await self._make_chunks(coming)
                 await self._copy_changed(state["collection"], name)
-                await self._save_state({**state, "next": coming})
-            await self._write_vectors(coming["collection"], await self._keep_stored(coming["collection"], vectors))
+                await self._put_point("state", {**state, "next": coming})
+            await self._write_stored(coming["collection"], vectors)
             return await self._switch_when_whole({**state, "next": coming}, coming)
         state = await self._claim_embedder(state, embedder, dims)
-        return await self._write_vectors(state["collection"], await self._keep_stored(state["collection"], vectors))
+        return await self._write_stored(state["collection"], vectors)
 
-    async def _keep_stored(self, collection: str, vectors: Mapping[str, Vector]) -> dict[str, Vector]:
+    async def _write_stored(self, collection: str, vectors: Mapping[str, Vector]) -> None:
         """Those whose chunks are still there."""
         there = await self._client.retrieve(collection, list(vectors), with_payload=False)
-        return {str(point.id): vectors[str(point.id)] for point in there}
+        await self._write_vectors(collection, {str(point.id): vectors[str(point.id)] for point in there})
 
     async def _write_vectors(self, collection: str, vectors: Mapping[str, Vector]) -> None:
         """The vectors of points by their ids, which must be there."""
@@ -174,7 +166,7 @@ class QdrantStore:
         """Vectors that are already being made with the same model are kept, so that an interrupted run goes on."""
         state = await self._load_state()
         if state["dims"] and state.get("next", {}).get("embedder") != embedder:
-            await self._save_state({**state, "next": {"embedder": embedder, "dims": 0, "collection": ""}})
+            await self._put_point("state", {**state, "next": {"embedder": embedder, "dims": 0, "collection": ""}})
 
     async def _switch_when_whole(self, state: Payload, coming: Payload) -> None:
         """Use the next collection once it has a vector for every chunk; what was written meanwhile is copied first."""
@@ -183,7 +175,7 @@ class QdrantStore:
         if unembedded or await self._copy_changed(old, new):
             return
         current = {key: value for key, value in state.items() if key != "next"}
-        await self._save_state({**current, **coming})
+        await self._put_point("state", {**current, **coming})
         await self._copy_changed(old, new, only_missing=True)  # written while the state was
         await self._client.delete_collection(old)
 
@@ -214,7 +206,6 @@ class QdrantStore:
         if state["dims"]:
             await self._move_chunks(state, {"embedder": "", "dims": 0, "collection": f"{self._prefix}_words"})
 
-    @_translate_errors
     async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
         """The server keeps its own files in order."""
         now = await self.stats()
@@ -243,11 +234,8 @@ class QdrantStore:
         numbers = models.FieldCondition(key="number", range=models.Range(gte=first, lte=last))
         whose = [filters.match_value("person", source["person"])] if self._person else []
         within = models.Filter(must=[filters.match_value("digest", source["digest"]), numbers, *whose])
-        parts = [
-            points.build_passage(str(p.id), p.payload, source, 0.0, self._name_of_sharer(source))
-            for p in await self._all_points(state["collection"], within)
-        ]
-        return sorted(parts, key=lambda passage: passage.number)
+        records, owner = await self._all_points(state["collection"], within), self._name_of_sharer(source)
+        return sorted((points.build_passage(p, source, 0.0, owner) for p in records), key=lambda passage: passage.number)
 
     @_translate_errors
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
@@ -275,7 +263,7 @@ class QdrantStore:
         records, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
         some: list[Any] = list(records)
         in_order = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
-        return [points.build_passage(str(p.id), p.payload, p.payload["sources"][0], 0.0) for p in in_order]
+        return [points.build_passage(p, p.payload["sources"][0], 0.0) for p in in_order]
 
     @_translate_errors
     async def stats(self) -> StoreStats:
@@ -369,9 +357,9 @@ class QdrantStore:
         heir, about = others[0]["key"], [points.strip_body(other) for other in others]
         rows = []
         for p in await self._all_points(collection, self._own(digest=source["digest"]), vectors=True):
-            is_handed = p.payload["owner"] == source["key"]
-            name = chunk_id(self._name(heir), p.payload["number"]) if is_handed else p.id
-            payload = {**p.payload, "sources": about, "owner": heir if is_handed else p.payload["owner"]}
+            name, payload = p.id, {**p.payload, "sources": about}
+            if payload["owner"] == source["key"]:
+                name, payload["owner"] = chunk_id(self._name(heir), payload["number"]), heir
             rows.append(models.PointStruct(id=name, vector=p.vector, payload=payload))
         await self._upsert(collection, rows)
 
@@ -384,8 +372,10 @@ class QdrantStore:
         await self._client.delete(collection, models.FilterSelector(filter=within), wait=True)
 
     async def _put_source(self, payload: Payload) -> None:
-        point = models.PointStruct(id=source_id(self._name(payload["key"])), vector={}, payload=self._marked(payload))
-        await self._client.upsert(self._sources, [point], wait=True)
+        await self._put_point(self._name(payload["key"]), self._marked(payload))
+
+    async def _put_point(self, name: str, payload: Payload) -> None:
+        await self._upsert(self._sources, [models.PointStruct(id=source_id(name), vector={}, payload=payload)])
 
     async def _load_state(self) -> Payload:
         """Which collection is in use and which model made its vectors; the collections are there after this."""
@@ -404,7 +394,7 @@ class QdrantStore:
         collection = f"{self._prefix}_words"
         state = {"kind": "state", "embedder": "", "dims": 0, "collection": collection, "terms": points.TERMS}
         await self._make_chunks(state)
-        await self._save_state(state)
+        await self._put_point("state", state)
         return state
 
     async def _renumber(self, state: Payload) -> Payload:
@@ -417,12 +407,8 @@ class QdrantStore:
             if rows:
                 await self._client.update_vectors(state["collection"], rows, wait=True)
         state = {**state, "terms": points.TERMS}
-        await self._save_state(state)
+        await self._put_point("state", state)
         return state
-
-    async def _save_state(self, state: Payload) -> None:
-        point = models.PointStruct(id=source_id("state"), vector={}, payload=state)
-        await self._client.upsert(self._sources, [point], wait=True)
 
     async def _claim_embedder(self, state: Payload, embedder: str, dims: int) -> Payload:
         """The first model gets a collection of its own, to which the chunks that are there move."""
@@ -438,18 +424,16 @@ class QdrantStore:
         async for records in self._scroll_batches(state["collection"], with_vectors=[WORDS]):
             if records:
                 await self._client.upsert(new["collection"], [*map(_without_vector, records)], wait=True)
-        await self._save_state(new)
+        await self._put_point("state", new)
         await self._client.delete_collection(state["collection"])
         return new
 
     async def _make_chunks(self, state: Payload) -> None:
         if await self._client.collection_exists(state["collection"]):
             return
-        cosine = models.Distance.COSINE
-        vectors = {DENSE: models.VectorParams(size=state["dims"], distance=cosine)} if state["dims"] else {}
-        await self._create_collection(
-            state["collection"], vectors, {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
-        )
+        dense = models.VectorParams(size=state["dims"], distance=models.Distance.COSINE) if state["dims"] else None
+        words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
+        await self._create_collection(state["collection"], {DENSE: dense} if dense else {}, words)
         await self._index_fields(state["collection"], _CHUNK_INDEXES)
 
     async def _create_collection(self, name: str, vectors: Mapping[str, Any], words: Mapping[str, Any]) -> None:
@@ -476,9 +460,7 @@ class QdrantStore:
         for point in response.points:
             source = filters.first_in_scope(point.payload["sources"], scope)
             if source is not None:
-                passages.append(
-                    points.build_passage(str(point.id), point.payload, source, point.score, self._name_of_sharer(point.payload))
-                )
+                passages.append(points.build_passage(point, source, point.score, self._name_of_sharer(point.payload)))
         return passages
 
     async def _find_source(self, key: str) -> Payload | None:
