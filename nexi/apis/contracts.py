@@ -1,4 +1,4 @@
-"""Every interface as one list: modules with `routes()` and `openapi()`, and the shape of an error by the start of a path.
+"""Every interface as one list, and the shape of an error by the start of a path.
 
 Above is the server; below, the interfaces. What a path does is not known here.
 """
@@ -6,16 +6,17 @@ Above is the server; below, the interfaces. What a path does is not known here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import ModuleType
 
 from nexi.apis import openwebui, searxng
 from nexi.apis.openai import chat, legacy, responses, stored
 from nexi.apis.openai.shapes import openai_error
 from nexi.apis.search import routes
 from nexi.apis.tavily import crawl, research, search
+from nexi.web.contract import Contract
 from nexi.web.problems import Shape, own_shape
 
-CONTRACTS: tuple[ModuleType, ...] = (chat, responses, stored, legacy, routes, searxng, search, crawl, research, openwebui)
+_MODULES = (chat, responses, stored, legacy, routes, searxng, search, crawl, research, openwebui)
+CONTRACTS: tuple[Contract, ...] = tuple(module.CONTRACT for module in _MODULES)
 ERROR_SHAPES: Mapping[str, Shape] = {
     "/v1/": openai_error,  # clients of OpenAI try paths that are not there
     "/v1/search": own_shape,

@@ -7,13 +7,11 @@ cannot be read is left out of a list that has others; where none can be read, th
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.apis.search.pack import Outcome
 from nexi.apis.search.routes import service_of
@@ -21,11 +19,16 @@ from nexi.apis.search.schema import Limits, QueryText, SearchRequest, clean_quer
 from nexi.errors import BackendError
 from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Page, Query
-from nexi.web.payload import build_operation, json_reply, read_body
+from nexi.web.contract import Contract
+from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import Problem, build_refusal
 
-__all__ = ["openwebui_error", "require_answer"]
+__all__ = ["CONTRACT", "openwebui_error", "require_answer"]
 
+_TEXT = {"type": "string"}
+CONTRACT = Contract("Open WebUI", error=object_schema({"detail": _TEXT}))
+HITS = {"type": "array", "items": object_schema(dict.fromkeys(("link", "title", "snippet"), _TEXT))}
+PAGES = {"type": "array", "items": object_schema({"page_content": _TEXT, "metadata": {"type": "object"}})}
 COUNT = 5
 MAX_COUNT = 50
 MAX_URLS = 50
@@ -49,6 +52,7 @@ def openwebui_error(problem: Problem) -> dict[str, Any]:
     return {"detail": problem.advice}
 
 
+@CONTRACT.serve("POST /openwebui/search", "Open WebUI's external search engine.", body=OpenWebUISearch, ok=HITS)
 async def search_web(request: Request) -> Response:
     body = await read_body(request, OpenWebUISearch)
     count = COUNT if body.count is None else min(body.count, MAX_COUNT)
@@ -58,6 +62,7 @@ async def search_web(request: Request) -> Response:
     return json_reply([{"link": f.hit.url, "title": f.hit.title, "snippet": f.hit.snippet} for f in outcome.results])
 
 
+@CONTRACT.serve("POST /openwebui/load", "Open WebUI's external web loader.", body=OpenWebUIPages, ok=PAGES)
 async def _load_pages(request: Request) -> Response:
     urls = (await read_body(request, OpenWebUIPages)).urls
     deadline = asyncio.get_running_loop().time() + LOAD_S
@@ -81,19 +86,3 @@ def require_answer(outcome: Outcome) -> None:
     why = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures) or "no backend answered"
     fix = next((f.fix for f in outcome.failures if f.fix), "")
     raise BackendError("the search failed", cause=why, fix=fix)
-
-
-def routes() -> list[Route]:
-    return [Route("/openwebui/search", search_web, methods=["POST"]), Route("/openwebui/load", _load_pages, methods=["POST"])]
-
-
-def openapi() -> dict[str, Any]:
-    error = {"type": "object", "properties": {"detail": {"type": "string"}}, "required": ["detail"]}
-    text, describe = {"type": "string"}, partial(build_operation, tag="Open WebUI", error=error)
-    hit = object_schema(dict.fromkeys(("link", "title", "snippet"), text))
-    page = object_schema({"page_content": text, "metadata": {"type": "object"}})
-    hits, pages = {"type": "array", "items": hit}, {"type": "array", "items": page}
-    return {
-        "/openwebui/search": {"post": describe("Open WebUI's external search engine.", body=OpenWebUISearch, ok=hits)},
-        "/openwebui/load": {"post": describe("Open WebUI's external web loader.", body=OpenWebUIPages, ok=pages)},
-    }

@@ -7,15 +7,15 @@ engines and categories that do not exist. Refusals are `{"error": ...}` with sta
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from nexi import __version__
 from nexi.apis.openwebui import OpenWebUISearch
@@ -25,26 +25,43 @@ from nexi.apis.search.schema import LANGUAGE, MAX_ITEMS, MAX_QUERY_CHARS, Limits
 from nexi.structured.bodies import schema_of
 from nexi.structured.schema_check import object_schema
 from nexi.types import Query
-from nexi.web.payload import build_operation, json_reply
+from nexi.web.contract import Contract
+from nexi.web.payload import json_reply
 from nexi.web.problems import Problem, bad_request
 
-__all__ = ["searxng_error"]
+__all__ = ["CONTRACT", "searxng_error"]
 
 PER_PAGE = 10
 ANSWER_TIMEOUT_S = 9.0  # clients give up after ten
 TIME_RANGES = ("day", "week", "month", "year")
 ANSWERED = ("empty", "filter_ignored")  # failures of a backend that did answer
+_TEXT = {"type": "string"}
+ANSWER = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+FIELDS: Mapping[str, Mapping[str, Any]] = {
+    "q": schema_of(OpenWebUISearch)["properties"]["query"],
+    "format": _TEXT,
+    "pageno": {"type": "integer", "minimum": 1, "maximum": 999_999},
+    "language": {"type": "string", "pattern": LANGUAGE},
+    "time_range": {"enum": ["", *TIME_RANGES]},
+    **dict.fromkeys(("categories", "engines", "safesearch"), _TEXT),
+}
+_ABOUT: Mapping[str, Any] = {"q": {"required": True}, "format": {"description": "whatever it says, the answer is JSON"}}
+PARAMETERS = [{"name": name, "in": "query", "schema": schema, **_ABOUT.get(name, {})} for name, schema in FIELDS.items()]
+_FORM = {"schema": {"type": "object", "properties": FIELDS, "required": ["q"]}}
+FORM = {"required": True, "content": {"application/x-www-form-urlencoded": _FORM}}
+HEALTH = {"200": {"description": "OK", "content": {"text/plain": {"schema": _TEXT}}}}
+CONTRACT = Contract("SearXNG", error=object_schema({"error": _TEXT}))
 
 
 def searxng_error(problem: Problem) -> dict[str, Any]:
     return {"error": problem.advice.rstrip(". ") if problem.fix else problem.message}
 
 
-async def search_web(request: Request, answer_timeout_s: float) -> Response:
-    parameters = await _read_parameters(request)
+async def search_web(request: Request) -> Response:
+    parameters, patience_s = await _read_parameters(request), getattr(request.app.state, "answer_timeout_s", ANSWER_TIMEOUT_S)
     query, page = _parse_query(parameters), _parse_page(parameters)
     count = min(MAX_ITEMS, page * PER_PAGE)  # backends know no pages, so those before it come too
-    limits = Limits(results=count, total_s=answer_timeout_s, search_s=answer_timeout_s)
+    limits = Limits(results=count, total_s=patience_s, search_s=patience_s)
     outcome = await service_of(request.app.state).run(SearchRequest(query.text, query.language, limits=limits), query)
     first = (page - 1) * PER_PAGE
     silent = [[f.provider, f.message] for f in outcome.failures if f.code not in ANSWERED]
@@ -59,25 +76,21 @@ async def search_web(request: Request, answer_timeout_s: float) -> Response:
     )
 
 
+for _path in ("/searxng/search", "/searxng/", "/searxng"):
+    CONTRACT.serve(f"GET {_path}", "Search as SearXNG does.", ok=ANSWER, parameters=PARAMETERS)(search_web)
+    CONTRACT.serve(f"POST {_path}", "The same, with a form.", ok=ANSWER, requestBody=FORM)(search_web)
+
+
+@CONTRACT.serve("GET /searxng/config", "What this instance has.", ok={"type": "object"})
 async def show_config(request: Request) -> Response:
     """What clients look at before they search."""
     engine = {"name": "nexi", "categories": ["general"], "shortcut": "nx", "enabled": True, "paging": True}
     return json_reply({"instance_name": "nexi", "version": __version__, "categories": ["general"], "engines": [engine]})
 
 
+@CONTRACT.serve("GET /searxng/healthz", "Whether it is there.", ok=_TEXT, responses=HEALTH)
 async def healthz(request: Request) -> Response:
     return PlainTextResponse("OK")
-
-
-def routes(*, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> list[Route]:
-    answer = partial(search_web, answer_timeout_s=answer_timeout_s)
-    return [
-        Route("/searxng/search", answer, methods=["GET", "POST"]),
-        Route("/searxng/", answer, methods=["GET", "POST"]),
-        Route("/searxng", answer, methods=["GET", "POST"]),
-        Route("/searxng/config", show_config),
-        Route("/searxng/healthz", healthz),
-    ]
 
 
 async def _read_parameters(request: Request) -> Mapping[str, str]:
@@ -144,47 +157,3 @@ def _build_result(result: RankedHit) -> dict[str, Any]:
         "template": "default.html",
         "parsed_url": parsed_url,
     }
-
-
-def openapi() -> dict[str, Any]:
-    parameters: list[dict[str, Any]] = [
-        {"name": "q", "in": "query", "required": True, "schema": schema_of(OpenWebUISearch)["properties"]["query"]},
-        {"name": "format", "in": "query", "schema": {"type": "string"}, "description": "whatever it says, the answer is JSON"},
-        {"name": "pageno", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 999_999}},
-        {"name": "language", "in": "query", "schema": {"type": "string", "pattern": LANGUAGE}},
-        {"name": "time_range", "in": "query", "schema": {"enum": ["", *TIME_RANGES]}},
-        *({"name": n, "in": "query", "schema": {"type": "string"}} for n in ("categories", "engines", "safesearch")),
-    ]
-    describe = partial(build_operation, tag="SearXNG", error=object_schema({"error": _TEXT}))
-    search = describe("Search as SearXNG does.", ok=_ANSWER, parameters=parameters)
-    fields = {p["name"]: p["schema"] for p in parameters}
-    form = {"schema": {"type": "object", "properties": fields, "required": ["q"]}}
-    posted = describe("The same, with a form.", ok=_ANSWER)
-    posted["requestBody"] = {"required": True, "content": {"application/x-www-form-urlencoded": form}}
-    about = describe("What this instance has.", ok={"type": "object"})
-    health = describe("Whether it is there.", ok=_TEXT)
-    health["responses"]["200"] = {"description": "OK", "content": {"text/plain": {"schema": _TEXT}}}
-    return {
-        **{path: {"get": search, "post": posted} for path in ("/searxng/search", "/searxng/", "/searxng")},
-        "/searxng/config": {"get": about},
-        "/searxng/healthz": {"get": health},
-    }
-
-
-_TEXT = {"type": "string"}
-_RESULT = {
-    "type": "object",
-    "properties": {
-        **dict.fromkeys(("url", "title", "content", "engine", "category", "template", "thumbnail", "img_src"), _TEXT),
-        "engines": {"type": "array", "items": _TEXT},
-        "score": {"type": "number"},
-        "positions": {"type": "array", "items": {"type": "integer"}},
-        "publishedDate": {"type": ["string", "null"]},
-        "parsed_url": {"type": "array", "items": _TEXT},
-    },
-    "required": ["url", "title", "content", "engine", "engines", "category", "score", "publishedDate"],
-}
-_LISTS = ("answers", "corrections", "infoboxes", "suggestions", "unresponsive_engines")
-_RESULTS = {"type": "array", "items": _RESULT}
-_ANSWER = object_schema({"query": _TEXT, "results": _RESULTS, **{name: {"type": "array"} for name in _LISTS}})
-_ANSWER["properties"]["number_of_results"] = {"type": "integer"}

@@ -21,7 +21,6 @@ import functools
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from types import ModuleType
 from typing import Any
 
 from msgspec.structs import replace
@@ -41,6 +40,7 @@ from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.web import operations, page, runs, spaces, table, verify
 from nexi.web.access import OwnerAccess
+from nexi.web.contract import Contract
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.guests import GuestDoor
 from nexi.web.mcp import McpDoor
@@ -53,11 +53,11 @@ OWN_SHAPES: Mapping[str, Shape] = dict.fromkeys(
 )
 
 
-def list_contracts() -> tuple[ModuleType, ...]:
-    """The modules whose paths this server has; `nexi.apis` is loaded here, because its modules use those of this package."""
+def list_contracts() -> tuple[Contract, ...]:
+    """The documented paths of this server; `nexi.apis` is loaded here, because its modules use those of this package."""
     from nexi.apis import CONTRACTS
 
-    return (runs, *CONTRACTS, verify, table, spaces, operations)
+    return (runs.CONTRACT, *CONTRACTS, *(module.CONTRACT for module in (verify, table, spaces, operations)))
 
 
 def list_error_shapes() -> Mapping[str, Shape]:
@@ -138,9 +138,9 @@ def build_personal_app(
                 if guests:
                     await guests.close()
 
-    routes: list[BaseRoute] = [route for contract in contracts for route in contract.routes()]
+    routes: list[BaseRoute] = [route for contract in contracts for route in contract.routes]
     app = Starlette(
-        routes=[*routes, *page.routes(), *mcp.routes(), *more],
+        routes=[*routes, *page.ROUTES, *mcp.routes(), *more],
         middleware=list(middleware),
         lifespan=lifespan,
         exception_handlers=UNROUTED,

@@ -10,30 +10,30 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from nexi import __version__
+from nexi.web.contract import Contract
 from nexi.web.metrics import METRICS_TYPE
 from nexi.web.payload import json_reply
-from nexi.web.schemas import build_responses
 
-__all__ = ["assemble_document"]
-
-
-def routes() -> list[Route]:
-    return [
-        Route("/healthz", healthz, methods=["GET"]),
-        Route("/readyz", readyz, methods=["GET"]),
-        Route("/metrics", _show_metrics, methods=["GET"]),
-        Route("/openapi.json", _show_openapi, methods=["GET"]),
-    ]
+__all__ = ["CONTRACT", "assemble_document"]
 
 
+CONTRACT = Contract("Operations")
+TEXT = {"text/plain": {"schema": {"type": "string"}}}
+ANSWERS = {"200": {"description": "It does.", "content": TEXT}}
+NOT_NOW = {"503": {"description": "Not now; Retry-After says when.", "content": TEXT}}
+NUMBERS = {"200": {"description": "The numbers.", "content": TEXT}}
+DOCUMENT = {"200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}}
+
+
+@CONTRACT.serve("GET /healthz", "Whether the process answers.", responses=ANSWERS, security=[])
 async def healthz(request: Request) -> Response:
     """The process answers."""
     return PlainTextResponse("ok\n")
 
 
+@CONTRACT.serve("GET /readyz", "Whether it takes work.", responses={**ANSWERS, **NOT_NOW}, security=[])
 async def readyz(request: Request) -> Response:
     """It takes work: not while it shuts down, nor with all the runs it can carry."""
     host = request.app.state.host
@@ -42,32 +42,15 @@ async def readyz(request: Request) -> Response:
     return PlainTextResponse("ready\n")
 
 
+@CONTRACT.serve("GET /metrics", "Numbers for Prometheus.", responses=NUMBERS)
 async def _show_metrics(request: Request) -> Response:
     state = request.app.state
     return PlainTextResponse(state.metrics.text({"nexi_runs_active": state.host.active}), media_type=METRICS_TYPE)
 
 
+@CONTRACT.serve("GET /openapi.json", "This document.", responses=DOCUMENT)
 async def _show_openapi(request: Request) -> Response:
     return json_reply(request.app.state.openapi)
-
-
-def openapi() -> dict[str, Any]:
-    ready = {"200": _text_response("It does."), "503": _text_response("Not now; Retry-After says when.")}
-    document = {"200": {"description": "It.", "content": {"application/json": {"schema": {"type": "object"}}}}}
-    return {
-        "/healthz": {"get": _operation("Whether the process answers.", {"200": _text_response("It does.")}, security=[])},
-        "/readyz": {"get": _operation("Whether it takes work.", ready, security=[])},
-        "/metrics": {"get": _operation("Numbers for Prometheus.", {"200": _text_response("The numbers.")})},
-        "/openapi.json": {"get": _operation("This document.", document)},
-    }
-
-
-def _operation(summary: str, responses: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"summary": summary, "tags": ["Operations"], "responses": {**build_responses({}), **responses}, **more}
-
-
-def _text_response(description: str) -> dict[str, Any]:
-    return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
 def assemble_document(parts: Iterable[dict[str, Any]], *, is_open: Callable[[str, str], bool]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Payload: JSON in and out, and what an operation takes and gives, for OpenAPI.
+"""Payload: JSON in and out.
 
 The contract modules stand above. A body is read strictly; a reply can hold whatever a request or a page held, halves of
 characters too. Refusals and errors leave an endpoint as they are: `guard` gives them the shape of the path.
@@ -18,7 +18,6 @@ from nexi.notices import add_notices
 from nexi.structured.bodies import BodyError, read_value
 from nexi.structured.json_reader import parse_json
 from nexi.web.problems import Problem, Shape, bad_request
-from nexi.web.schemas import ErrorBody, Schema, build_responses, json_content
 
 T = TypeVar("T", bound=Struct)
 MAX_EXACT = 2**53
@@ -87,20 +86,3 @@ def response_of(problem: Problem, shape: Shape) -> Response:
     if problem.allow:
         headers["allow"] = problem.allow
     return json_reply(shape(problem), problem.status, headers)
-
-
-def describe_operation(tag: str, summary: str, outcomes: Mapping[int, Any], **more: Any) -> dict[str, Any]:
-    """One operation of nexi's own paths, with outcomes as `build_responses` takes them."""
-    return build_operation(summary, tag, ok={}, error=ErrorBody, responses=build_responses(outcomes), **more)
-
-
-def build_operation(
-    summary: str, tag: str, *, body: Schema | None = None, ok: Schema, error: Schema, streams: bool = False, **more: Any
-) -> dict[str, Any]:
-    """One operation of an OpenAPI document: what is sent, and what comes back, which may also be a stream of events."""
-    request_body = {"requestBody": {"required": True, "content": json_content(body)}} if body else {}
-    answer = json_content(ok) | ({"text/event-stream": {"schema": {}}} if streams else {})
-    refusal = {"description": "The request cannot be used.", "content": json_content(error)}
-    failure = {"description": "The service could not answer.", "content": json_content(error)}
-    responses = {"200": {"description": "The answer.", "content": answer}, "400": refusal, "default": failure}
-    return {"summary": summary, "tags": [tag], **request_body, "responses": responses, **more}

@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import RunLimits, RunRequest, check_run_id, result_of
@@ -26,13 +24,14 @@ from nexi.ports import RunStore
 from nexi.types import Query
 from nexi.urls import is_web_url
 from nexi.web import schemas
+from nexi.web.contract import Contract, Named
 from nexi.web.exports import export_response
-from nexi.web.payload import describe_operation, json_reply, parse_number, read_body, told_reply
+from nexi.web.payload import json_reply, parse_number, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.statuses import status_of, summary_of
 from nexi.web.streams import EventStream
 
-__all__ = ["cancel_run", "delete_run", "follow_log", "parse_run_request"]
+__all__ = ["CONTRACT", "cancel_run", "delete_run", "follow_log", "parse_run_request"]
 
 POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0
@@ -40,21 +39,23 @@ LISTED = 50
 MAX_LISTED = 1000
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/v1/runs", _start_run, methods=["POST"]),
-        Route("/v1/runs", list_runs, methods=["GET"]),
-        Route("/v1/runs/{id}", show_status, methods=["GET"]),
-        Route("/v1/runs/{id}", _remove_run, methods=["DELETE"]),
-        Route("/v1/runs/{id}/events", _stream_events, methods=["GET"]),
-        Route("/v1/runs/{id}/result", _show_result, methods=["GET"]),
-        Route("/v1/runs/{id}/resume", _resume_run, methods=["POST"]),
-        Route("/v1/runs/{id}/plan", settle_plan, methods=["POST"]),
-        Route("/v1/runs/{id}/stop", _stop_run, methods=["POST"]),
-        Route("/v1/runs/{id}/cancel", _cancel_run, methods=["POST"]),
-    ]
+CONTRACT = Contract("Runs", path=schemas.ID)
+ACCEPTED = {202: {"type": "object"}}
+LAST_SEEN: Named = {
+    "last_event_id": (
+        "Also as the header Last-Event-ID: the id of the last event that was seen.",
+        {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$"},
+    )
+}
+FORM: Named = {"format": ("Otherwise by the header Accept.", {"enum": list(EXPORT_FORMATS)})}
+FILTERS: Named = {
+    "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
+    "state": ("Only runs in this state.", {"enum": list(schemas.STATES)}),
+    "space": ("Only runs that were asked in this space.", {"type": "string"}),
+}
 
 
+@CONTRACT.serve("POST /v1/runs", "Start a run, and get its id at once.", {202: schemas.RunStatus}, body=schemas.NewRun)
 async def _start_run(request: Request) -> Response:
     """An id at once; the run goes on when its client leaves."""
     host: RunHost = request.app.state.host
@@ -102,6 +103,7 @@ def parse_run_request(body: schemas.RunQuestion, *, continues: str = "") -> RunR
     )
 
 
+@CONTRACT.serve("POST /v1/runs/{id}/resume", "Resume it.", {202: schemas.RunStatus})
 async def _resume_run(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
     host: RunHost = request.app.state.host
@@ -109,6 +111,7 @@ async def _resume_run(request: Request) -> Response:
     return told_reply(await _find_status(host, run.id), 202, {"location": f"/v1/runs/{run.id}"})
 
 
+@CONTRACT.serve("POST /v1/runs/{id}/plan", "Settle its plan.", ACCEPTED, body=schemas.Plan)
 async def settle_plan(request: Request) -> Response:
     """Let research that waits with its plan go on, with these tasks where some are given."""
     host: RunHost = request.app.state.host
@@ -124,6 +127,7 @@ async def settle_plan(request: Request) -> Response:
     return json_reply({"id": run_id, "tasks": list(agenda.tasks), "by": agenda.by}, 202)
 
 
+@CONTRACT.serve("GET /v1/runs", "Runs, newest first.", {200: schemas.RUNS}, query=FILTERS)
 async def list_runs(request: Request) -> Response:
     """Runs of this home, newest first."""
     host: RunHost = request.app.state.host
@@ -141,6 +145,7 @@ async def list_runs(request: Request) -> Response:
     return json_reply({"runs": [summary_of(run) for run in runs]})
 
 
+@CONTRACT.serve("GET /v1/runs/{id}", "How a run is doing.", {200: schemas.RunStatus})
 async def show_status(request: Request) -> Response:
     return told_reply(await _find_status(request.app.state.host, _run_id(request)))
 
@@ -158,6 +163,7 @@ def _run_id(request: Request) -> str:
     return check_run_id(request.path_params["id"])
 
 
+@CONTRACT.serve("GET /v1/runs/{id}/events", "Its events.", {200: ("text/event-stream",), 204: None}, query=LAST_SEEN)
 async def _stream_events(request: Request) -> Response:
     """Server-sent events after the last one the reader saw; 204 when there is nothing more to come."""
     host: RunHost = request.app.state.host
@@ -208,6 +214,9 @@ async def _send_items(items: AsyncGenerator[FeedItem | None, None]) -> AsyncGene
             yield format_sse(item) if item else b": still here\n\n"
 
 
+@CONTRACT.serve(
+    "GET /v1/runs/{id}/result", "Its answer.", {200: tuple(form.media_type for form in EXPORT_FORMATS.values())}, query=FORM
+)
 async def _show_result(request: Request) -> Response:
     """The answer in one of EXPORT_FORMATS, by `format` or by what the client accepts."""
     host: RunHost = request.app.state.host
@@ -226,6 +235,7 @@ async def _show_result(request: Request) -> Response:
     return await export_response(request, log, run_id, form, as_file=False)
 
 
+@CONTRACT.serve("POST /v1/runs/{id}/stop", "Let it answer now.", ACCEPTED)
 async def _stop_run(request: Request) -> Response:
     """Ask for the answer now, from what was read."""
     host: RunHost = request.app.state.host
@@ -235,6 +245,7 @@ async def _stop_run(request: Request) -> Response:
     return json_reply({"id": run_id, "stopping": True}, 202)
 
 
+@CONTRACT.serve("POST /v1/runs/{id}/cancel", "End it without an answer.", {200: schemas.RunStatus, **ACCEPTED})
 async def _cancel_run(request: Request) -> Response:
     """End it now, without an answer."""
     host: RunHost = request.app.state.host
@@ -257,6 +268,7 @@ async def cancel_run(host: RunHost, run_id: str) -> bool:
     return False
 
 
+@CONTRACT.serve("DELETE /v1/runs/{id}", "Cancel and forget a run.", {204: None})
 async def _remove_run(request: Request) -> Response:
     """Forget a run."""
     await delete_run(request.app.state.host, _run_id(request))
@@ -274,35 +286,3 @@ async def delete_run(host: RunHost, run_id: str) -> None:
     except NexiError as error:
         if hosted is None or error.code != "no_such_run":  # of a run that kept no log
             raise
-
-
-def openapi() -> dict[str, Any]:
-    describe, one = partial(describe_operation, "Runs"), schemas.build_parameters(schemas.ID)
-    mark: dict[str, Any] = {"type": "string", "pattern": r"^[0-9]{1,9}(\.[0-9]{1,9})?$"}
-    last_seen = {"last_event_id": ("Also as the header Last-Event-ID: the id of the last event that was seen.", mark)}
-    form = {"format": ("Otherwise by the header Accept.", {"enum": list(EXPORT_FORMATS)})}
-    some: schemas.Named = {
-        "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
-        "state": ("Only runs in this state.", {"enum": list(schemas.STATES)}),
-        "space": ("Only runs that were asked in this space.", {"type": "string"}),
-    }
-    status, accepted = schemas.RunStatus, {202: {"type": "object"}}
-    events, files = {200: ("text/event-stream",), 204: None}, {200: tuple(kind.media_type for kind in EXPORT_FORMATS.values())}
-    return {
-        "/v1/runs": {
-            "post": describe("Start a run, and get its id at once.", {202: status}, body=schemas.NewRun),
-            "get": describe("Runs, newest first.", {200: schemas.RUNS}, parameters=schemas.build_parameters(query=some)),
-        },
-        "/v1/runs/{id}": {
-            "get": describe("How a run is doing.", {200: status}, parameters=one),
-            "delete": describe("Cancel and forget a run.", {204: None}, parameters=one),
-        },
-        "/v1/runs/{id}/events": {
-            "get": describe("Its events.", events, parameters=schemas.build_parameters(schemas.ID, last_seen))
-        },
-        "/v1/runs/{id}/result": {"get": describe("Its answer.", files, parameters=schemas.build_parameters(schemas.ID, form))},
-        "/v1/runs/{id}/resume": {"post": describe("Resume it.", {202: status}, parameters=one)},
-        "/v1/runs/{id}/plan": {"post": describe("Settle its plan.", accepted, body=schemas.Plan, parameters=one)},
-        "/v1/runs/{id}/stop": {"post": describe("Let it answer now.", accepted, parameters=one)},
-        "/v1/runs/{id}/cancel": {"post": describe("End it without an answer.", {200: status, **accepted}, parameters=one)},
-    }

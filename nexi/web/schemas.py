@@ -1,18 +1,17 @@
-"""The bodies of nexi's own paths as Structs, and how responses and parameters are written down for OpenAPI.
+"""The bodies of nexi's own paths as Structs.
 
 A Struct checks a body, documents it and is the value that a route works with, so that the document cannot say anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct
 
 from nexi.app import RunLimits
 from nexi.app.request import RunMode, RunScope
-from nexi.structured.bodies import schema_of
+from nexi.web.contract import Named
 
 State = Literal["running", "finished", "stopped", "failed", "unfinished", "damaged"]
 Focus = Literal["web", "docs", "discussions", "papers", "code", "news", "places", "local"]
@@ -126,52 +125,4 @@ RUNS: dict[str, Any] = {
 }
 
 
-class ErrorDetail(Struct):
-    """What went wrong, and what to do about it."""
-
-    code: str
-    message: str
-    fix: str = ""
-    parameter: str = ""
-
-
-class ErrorBody(Struct):
-    """A request that was refused or failed."""
-
-    error: ErrorDetail
-
-
-Schema: TypeAlias = type[Struct] | Mapping[str, Any]
-Named: TypeAlias = Mapping[str, tuple[str, Mapping[str, Any]]]
 ID: Named = {"id": ("The id of the run.", {"type": "string", "pattern": "^([0-9a-f]{6}|[0-9a-f]{32})$"})}
-ANSWERS = {200: "Done.", 201: "Made.", 202: "Accepted.", 204: "Nothing to say."}
-
-
-def build_responses(outcomes: Mapping[int, Any]) -> dict[str, Any]:
-    """The responses of an operation. An outcome is a schema, media types, or None for no body; all else is an error."""
-    answers = {str(code): {"description": ANSWERS[code], **_response_content(outcome)} for code, outcome in outcomes.items()}
-    refusal = {"description": "Refused or failed; Retry-After says when to ask again.", "content": json_content(ErrorBody)}
-    return {**answers, "default": refusal}
-
-
-def build_parameters(path: Named | None = None, query: Named | None = None) -> list[dict[str, Any]]:
-    """The parameters of an operation by name: what each says, and its schema."""
-    places = (("path", path or {}), ("query", query or {}))
-    return [
-        {"name": name, "in": place, "required": place == "path", "description": text, "schema": dict(schema)}
-        for place, parameters in places
-        for name, (text, schema) in parameters.items()
-    ]
-
-
-def _response_content(outcome: Any) -> dict[str, Any]:
-    if outcome is None:
-        return {}
-    if isinstance(outcome, tuple):
-        return {"content": {kind: {"schema": {}} for kind in outcome}}
-    return {"content": json_content(outcome)}
-
-
-def json_content(schema: Schema) -> dict[str, Any]:
-    """JSON in a body or a response, as OpenAPI describes it."""
-    return {"application/json": {"schema": dict(schema_of(schema) if isinstance(schema, type) else schema)}}

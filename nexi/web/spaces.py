@@ -7,29 +7,32 @@ server, people whom its owner names read a space and ask in it; the space of any
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.app.spaces import find_own_space, list_space_sources, remove_from_space, remove_space
 from nexi.ports import PersonalState
 from nexi.types import RunAudience, Space
 from nexi.urls import is_web_url
-from nexi.web.payload import describe_operation, json_reply, read_body
+from nexi.web.contract import Contract, Named
+from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.schemas import Address, Named, build_parameters
+from nexi.web.schemas import Address
 
-__all__ = ["nexi_of", "openapi", "read_audience", "routes", "team_state_of"]
+__all__ = ["CONTRACT", "nexi_of", "read_audience", "team_state_of"]
 
 MAX_URLS = 100
 SPACE: dict[str, Any] = {"type": "object", "required": ["name", "address"]}
-NAME: Named = {"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
+CONTRACT = Contract(
+    "Spaces", path={"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
+)
+FILES: Named = {"files": ("What becomes of its sources.", {"enum": ["keep", "delete"]})}
+URL: Named = {"url": ("The address of the source.", {"type": "string"})}
 
 
 class SpaceChange(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -68,21 +71,6 @@ async def read_audience(request: Request) -> RunAudience:
     return RunAudience(body.team, body.people)
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/v1/spaces", _list_spaces, methods=["GET"]),
-        Route("/v1/spaces", _add_space, methods=["POST"]),
-        Route("/v1/spaces/{name}/sources", _list_sources, methods=["GET"]),
-        Route("/v1/spaces/{name}/sources", _add_pages, methods=["POST"]),
-        Route("/v1/spaces/{name}/sources", _remove_source, methods=["DELETE"]),
-        Route("/v1/spaces/{name}/shares", _show_audience, methods=["GET"]),
-        Route("/v1/spaces/{name}/shares", _set_audience, methods=["PUT"]),
-        Route("/v1/spaces/{name}", _show_space, methods=["GET"]),
-        Route("/v1/spaces/{name}", _change_space, methods=["PATCH"]),
-        Route("/v1/spaces/{name}", _remove_space, methods=["DELETE"]),
-    ]
-
-
 def space_view(space: Space) -> dict[str, Any]:
     view = {**msgspec.to_builtins(space), "address": space.address}
     del view["owner_id"]  # the address says as much as others may know
@@ -107,11 +95,13 @@ async def find_space(request: Request, *, is_own: bool = False) -> Space:
     return await (find_own_space(nexi.ports, address) if is_own else asyncio.to_thread(nexi.spaces().get, address))
 
 
+@CONTRACT.serve("GET /v1/spaces", "Spaces, one's own first.", {200: {"type": "object", "required": ["spaces"]}})
 async def _list_spaces(request: Request) -> Response:
     spaces = await asyncio.to_thread(nexi_of(request).spaces().list_all)
     return json_reply({"spaces": [space_view(space) for space in spaces]})
 
 
+@CONTRACT.serve("POST /v1/spaces", "Add a space.", {201: SPACE}, body=NewSpace)
 async def _add_space(request: Request) -> Response:
     body, spaces = await read_body(request, NewSpace), nexi_of(request).spaces()
     space = msgspec.convert(msgspec.to_builtins(body), Space)
@@ -121,10 +111,12 @@ async def _add_space(request: Request) -> Response:
     )
 
 
+@CONTRACT.serve("GET /v1/spaces/{name}", "A space.", {200: SPACE})
 async def _show_space(request: Request) -> Response:
     return json_reply(space_view(await find_space(request)))
 
 
+@CONTRACT.serve("PATCH /v1/spaces/{name}", "Change a space.", {200: SPACE}, body=SpaceChange)
 async def _change_space(request: Request) -> Response:
     """Change what is named, and leave the rest."""
     change, space = await read_body(request, SpaceChange), await find_space(request, is_own=True)
@@ -133,6 +125,7 @@ async def _change_space(request: Request) -> Response:
     return json_reply(space_view(new_space))
 
 
+@CONTRACT.serve("DELETE /v1/spaces/{name}", "Remove a space.", {204: None}, query=FILES)
 async def _remove_space(request: Request) -> Response:
     """Remove a space; its sources stay, unless `files=delete` is asked for, and its threads stay always."""
     files = request.query_params.get("files", "keep")
@@ -143,11 +136,13 @@ async def _remove_space(request: Request) -> Response:
     return Response(status_code=204)
 
 
+@CONTRACT.serve("GET /v1/spaces/{name}/sources", "Its files and pages.", {200: {"type": "object", "required": ["sources"]}})
 async def _list_sources(request: Request) -> Response:
     sources = await list_space_sources(nexi_of(request).ports, await find_space(request))
     return json_reply({"sources": [{"url": s.url, "title": s.title, "fetched_at": s.fetched_at} for s in sources]})
 
 
+@CONTRACT.serve("POST /v1/spaces/{name}/sources", "Put pages into it.", {200: {"type": "object"}}, body=NewPages)
 async def _add_pages(request: Request) -> Response:
     """Read pages of the web and put them into the space; files are dropped on the page."""
     from nexi.app.intake import DocumentIndexing
@@ -161,6 +156,7 @@ async def _add_pages(request: Request) -> Response:
     return json_reply(taking.taken.as_json())
 
 
+@CONTRACT.serve("DELETE /v1/spaces/{name}/sources", "Take a source out of it.", {204: None}, query=URL)
 async def _remove_source(request: Request) -> Response:
     """Take a source out of the space; it stays in the knowledge base."""
     space, url = await find_space(request, is_own=True), request.query_params.get("url", "")
@@ -169,41 +165,16 @@ async def _remove_source(request: Request) -> Response:
     return Response(status_code=204)
 
 
+@CONTRACT.serve("GET /v1/spaces/{name}/shares", "Who else asks in it, on a team server.", {200: Audience})
 async def _show_audience(request: Request) -> Response:
     sharing, space = team_state_of(request).space_sharing, await find_space(request, is_own=True)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, space.name)))
 
 
+@CONTRACT.serve("PUT /v1/spaces/{name}/shares", "Share it.", {200: Audience}, body=Audience)
 async def _set_audience(request: Request) -> Response:
     """Let exactly these people read the space and ask in it; nobody else, where none is named."""
     audience, sharing = await read_audience(request), team_state_of(request).space_sharing
     space = await find_space(request, is_own=True)
     await asyncio.to_thread(sharing.set_audience, space.name, audience)
     return json_reply(msgspec.to_builtins(await asyncio.to_thread(sharing.read_audience, space.name)))
-
-
-def openapi() -> dict[str, Any]:
-    describe = partial(describe_operation, "Spaces")
-    name, audience = build_parameters(NAME), {200: Audience}
-    files: Named = {"files": ("What becomes of its sources.", {"enum": ["keep", "delete"]})}
-    url: Named = {"url": ("The address of the source.", {"type": "string"})}
-    return {
-        "/v1/spaces": {
-            "get": describe("Spaces, one's own first.", {200: {"type": "object", "required": ["spaces"]}}),
-            "post": describe("Add a space.", {201: SPACE}, body=NewSpace),
-        },
-        "/v1/spaces/{name}": {
-            "get": describe("A space.", {200: SPACE}, parameters=name),
-            "patch": describe("Change a space.", {200: SPACE}, body=SpaceChange, parameters=name),
-            "delete": describe("Remove a space.", {204: None}, parameters=build_parameters(NAME, files)),
-        },
-        "/v1/spaces/{name}/sources": {
-            "get": describe("Its files and pages.", {200: {"type": "object", "required": ["sources"]}}, parameters=name),
-            "post": describe("Put pages into it.", {200: {"type": "object"}}, body=NewPages, parameters=name),
-            "delete": describe("Take a source out of it.", {204: None}, parameters=build_parameters(NAME, url)),
-        },
-        "/v1/spaces/{name}/shares": {
-            "get": describe("Who else asks in it, on a team server.", audience, parameters=name),
-            "put": describe("Share it.", audience, body=Audience, parameters=name),
-        },
-    }

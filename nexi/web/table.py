@@ -7,20 +7,21 @@ web addresses and the addresses of stored files.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import TableRequest
+from nexi.web.contract import Contract
 from nexi.web.exports import SHOWN
-from nexi.web.payload import build_operation, read_body, told_reply
-from nexi.web.schemas import Address, ErrorBody, LimitedWork, OnlyLocal
+from nexi.web.payload import read_body, told_reply
+from nexi.web.schemas import Address, LimitedWork, OnlyLocal
 
-__all__ = ["routes"]
-
+CONTRACT = Contract("nexi")
+SUMMARY = "Extract values from documents into a table, each with its quote."
+OUTCOME = {"type": "object", "required": ["schema", "columns", "rows"], "properties": {"schema": {"const": "nexi-table-1"}}}
 MAX_DOCUMENTS = 100
 FORMS = {"md": "text/markdown", "csv": "text/csv", "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
 
@@ -40,10 +41,7 @@ class TableBody(LimitedWork, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     format: Annotated[Literal["json", "md", "csv", "xlsx"], Meta(description="json unless another is named.")] = "json"
 
 
-def routes() -> list[Route]:
-    return [Route("/v1/table", _table, methods=["POST"])]
-
-
+@CONTRACT.serve("POST /v1/table", SUMMARY, body=TableBody, ok=OUTCOME, operationId="table")
 async def _table(request: Request) -> Response:
     from nexi.output.value_table import render_table, table_json
 
@@ -53,10 +51,3 @@ async def _table(request: Request) -> Response:
     if body.format == "json":
         return told_reply(await asyncio.to_thread(table_json, table))
     return Response(await asyncio.to_thread(render_table, table, body.format), media_type=FORMS[body.format], headers=SHOWN)
-
-
-def openapi() -> dict[str, Any]:
-    ok = {"type": "object", "required": ["schema", "columns", "rows"], "properties": {"schema": {"const": "nexi-table-1"}}}
-    summary = "Extract values from documents into a table, each with its quote."
-    operation = build_operation(summary, "nexi", body=TableBody, ok=ok, error=ErrorBody, operationId="table")
-    return {"/v1/table": {"post": operation}}

@@ -12,22 +12,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import Target, VerifyRequest
 from nexi.urls import is_web_url
+from nexi.web.contract import Contract
 from nexi.web.exports import SHOWN
-from nexi.web.payload import build_operation, read_body, told_reply
+from nexi.web.payload import read_body, told_reply
 from nexi.web.problems import bad_request
-from nexi.web.schemas import Address, ErrorBody, LimitedWork, OnlyLocal
+from nexi.web.schemas import Address, LimitedWork, OnlyLocal
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import Verification
 
-__all__ = ["VerifyBody", "parse_request", "routes"]
+__all__ = ["CONTRACT", "VerifyBody", "parse_request"]
 
 MAX_PAGES = 30
 FORMS = {"md": "text/markdown", "html": "text/html"}
+CONTRACT = Contract("nexi")
+SUMMARY = "Check a text sentence by sentence, or audit the citations of a report."
+OUTCOME = {
+    "type": "object",
+    "required": ["schema", "target", "ok", "contradicted", "counts", "judge", "gap", "sources"],
+    "properties": {"schema": {"enum": ["nexi-verification-1", "nexi-audit-1"]}},
+}
 
 
 class VerifyBody(LimitedWork, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -45,10 +52,6 @@ class VerifyBody(LimitedWork, frozen=True, forbid_unknown_fields=True, kw_only=T
     format: Annotated[Literal["json", "md", "html"], Meta(description="json unless another is named.")] = "json"
 
 
-def routes() -> list[Route]:
-    return [Route("/v1/verify", _verify, methods=["POST"])]
-
-
 def parse_request(body: VerifyBody) -> VerifyRequest:
     """The request that a body stands for. Raises Refused."""
     target = Target(body.text, body.run_id.strip(), body.url)
@@ -62,6 +65,7 @@ def parse_request(body: VerifyBody) -> VerifyRequest:
     return VerifyRequest(target, body.against, body.web, body.audit, body.refetch, body.only_local, body.limits)
 
 
+@CONTRACT.serve("POST /v1/verify", SUMMARY, body=VerifyBody, ok=OUTCOME, operationId="verify")
 async def _verify(request: Request) -> Response:
     body = await read_body(request, VerifyBody)
     verify_request = parse_request(body)
@@ -78,12 +82,3 @@ def _render(verification: Verification, name: str, form: str, strict: bool) -> A
     if form == "html":
         return export_verification(verification, name, strict=strict)
     return (verification_json if form == "json" else verification_markdown)(verification, name, strict=strict)
-
-
-def openapi() -> dict[str, Any]:
-    names = ("schema", "target", "ok", "contradicted", "counts", "judge", "gap", "sources")
-    forms = {"schema": {"enum": ["nexi-verification-1", "nexi-audit-1"]}}
-    ok = {"type": "object", "required": list(names), "properties": forms}
-    summary = "Check a text sentence by sentence, or audit the citations of a report."
-    operation = build_operation(summary, "nexi", body=VerifyBody, ok=ok, error=ErrorBody, operationId="verify")
-    return {"/v1/verify": {"post": operation}}

@@ -15,7 +15,7 @@ from nexi.apis.search.schema import SearchBody, SearchBudget, SearchConstraints
 from nexi.apis.search.settings import CacheSettings, SearcherSettings, read_settings
 from nexi.testing import FakeWeb
 from tests.apis.search.support import nexi
-from tests.web.doors import MODULES, application
+from tests.web.doors import DOORS, application
 from tests.web.world import PAGES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "search-api.md").read_text(encoding="utf-8")
@@ -41,7 +41,11 @@ def http(tmp_path: Path) -> TestClient:
 
 
 def test_there_are_examples_for_every_path() -> None:
-    described = {path for module in MODULES for path in module.openapi()} - {"/searxng", "/searxng/config", "/searxng/healthz"}
+    described = {path for contract in DOORS for path in contract.openapi()} - {
+        "/searxng",
+        "/searxng/config",
+        "/searxng/healthz",
+    }
     named = {re.split(r"[?' ]", line.split(BASE)[1])[0] for line in CURLS}
     assert named == described
 

@@ -133,8 +133,8 @@ def test_backends_that_fail_are_unresponsive_engines(tmp_path: Path) -> None:
 
 def test_an_answer_comes_before_clients_give_up(tmp_path: Path) -> None:
     assert searxng.ANSWER_TIMEOUT_S < 10
-    app = Starlette(routes=searxng.routes(answer_timeout_s=0.02))
-    app.state.nexi = nexi(tmp_path, Stuck())
+    app = Starlette(routes=searxng.CONTRACT.routes)
+    app.state.nexi, app.state.answer_timeout_s = nexi(tmp_path, Stuck()), 0.02
     with TestClient(app) as http:
         got = http.get("/searxng/search", params={"q": "x"}).json()
     assert [name for name, _ in got["unresponsive_engines"]] == ["searxng"]

@@ -197,7 +197,8 @@ def test_a_query_asks_for_passages(tmp_path: Path) -> None:
 
 
 def test_a_page_that_takes_too_long_is_a_failed_result(tmp_path: Path) -> None:
-    app = Starlette(routes=tavily.routes(extract_timeouts_s={"basic": 0.02}))
+    app = Starlette(routes=tavily.CONTRACT.routes)
+    app.state.extract_timeouts_s = {"basic": 0.02}
     app.state.nexi = nexi(tmp_path, fetcher=Fetcher({"https://slow.example/": None}))
     with TestClient(app) as http:
         answer = http.post("/tavily/extract", json={"urls": ["https://slow.example/"]}).json()

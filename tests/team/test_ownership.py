@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from starlette.routing import Route
 
 from nexi.team.web import page as team_page
 from nexi.team.web import schedules, shares
@@ -58,9 +57,8 @@ SKIPPED = {"/page/doctor"}  # for administrators; see test_people
 
 def every_route() -> list[tuple[str, str]]:
     """Method and path of everything the app of a person answers."""
-    routes: list[Route] = [
-        route for contract in (*list_contracts(), page, shares, schedules, team_page) for route in contract.routes()
-    ]
+    team_contracts = (shares.CONTRACT, schedules.CONTRACT, team_page.CONTRACT)
+    routes = [*page.ROUTES, *(route for contract in (*list_contracts(), *team_contracts) for route in contract.routes)]
     rows = {(method, route.path) for route in routes for method in (route.methods or {"GET"}) - {"HEAD"}}
     return sorted(rows | {("POST", "/mcp")})
 

@@ -19,11 +19,12 @@ from nexi.apis.tavily import search as tavily
 from nexi.app import Nexi
 from nexi.errors import NexiError
 from nexi.web import list_error_shapes
+from nexi.web.contract import Contract
 from nexi.web.payload import response_of
 from nexi.web.problems import Refused, own_shape, problem_of
 from tests.apis.search.support import nexi
 
-MODULES = (search, searxng, tavily, openwebui)
+DOORS = tuple(module.CONTRACT for module in (search, searxng, tavily, openwebui))
 
 
 @contextmanager
@@ -34,8 +35,8 @@ def client(tmp_path: Path, *backends: Any, **world: Any) -> Iterator[TestClient]
         yield caller
 
 
-def application(shared: Nexi, modules: Sequence[Any] = MODULES) -> Starlette:
-    return without_guard([route for module in modules for route in module.routes()], shared)
+def application(shared: Nexi, contracts: Sequence[Contract] = DOORS) -> Starlette:
+    return without_guard([route for contract in contracts for route in contract.routes], shared)
 
 
 def without_guard(routes: Sequence[Route], shared: Nexi) -> Starlette:

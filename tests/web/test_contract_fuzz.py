@@ -22,7 +22,7 @@ from nexi.testing import ScriptedLLM
 from nexi.types import Reply
 from nexi.web import verify
 from tests.apis.search.support import HITS, Fetcher
-from tests.web.doors import MODULES, application
+from tests.web.doors import DOORS, application
 from tests.web.doors import nexi as world
 
 NAUGHTY: list[str] = json.loads((Path(__file__).parent / "naughty.json").read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ BODIES: dict[str, Mapping[str, Any]] = {
         "properties": {name: part for name, part in VERIFY["properties"].items() if name not in ("url", "run_id", "format")},
     },
 }
-CONTRACTS = (*MODULES, verify)
+CONTRACTS = (*DOORS, verify.CONTRACT)
 SHAPES = {"/v1": ["error"], "/searxng": ["error"], "/tavily": ["detail"], "/openwebui": ["detail"]}
 FEW = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -91,7 +91,7 @@ def http() -> Iterator[TestClient]:
 
 def sound(path: str, got: Any) -> None:
     """A result that fits what the contract says of itself, or a refusal in its shape."""
-    described = next(m.openapi()[path] for m in CONTRACTS if path in m.openapi())
+    described = next(c.openapi()[path] for c in CONTRACTS if path in c.openapi())
     operation = described[got.request.method.lower()]
     assert got.headers["content-type"] == "application/json"
     if got.status_code == 200:
@@ -156,7 +156,7 @@ def test_any_form_is_answered_or_refused(http: TestClient, form: bytes) -> None:
 
 
 def test_every_route_is_described_and_every_description_is_a_route() -> None:
-    for module in CONTRACTS:
-        described = {(path, method.upper()) for path, item in module.openapi().items() for method in item}
-        served = {(route.path, method) for route in module.routes() for method in route.methods or () if method != "HEAD"}
+    for contract in CONTRACTS:
+        described = {(path, method.upper()) for path, item in contract.openapi().items() for method in item}
+        served = {(route.path, method) for route in contract.routes for method in route.methods or () if method != "HEAD"}
         assert described == served

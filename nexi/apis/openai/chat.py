@@ -16,7 +16,6 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.apis.openai import shapes
 from nexi.app import Nexi, RunResult, Session
@@ -24,13 +23,13 @@ from nexi.app.hosting import HostedRun, RunHost
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished
 from nexi.types import Answer, Reply, StopReason, Usage
+from nexi.web.contract import Contract
 from nexi.web.fences import rename_fences
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal, problem_of
-from nexi.web.schemas import build_parameters
 from nexi.web.streams import EventStream, send_frames, wait_for_disconnect
 
-__all__ = ["DONE", "finish_reason", "openapi", "routes", "wait_while_connected"]
+__all__ = ["COMPLETION", "CONTRACT", "DONE", "finish_reason", "wait_while_connected"]
 
 DONE = b"data: [DONE]\n\n"  # the last frame of every stream
 
@@ -65,18 +64,18 @@ class ChatBody(Struct, frozen=True, kw_only=True):
     search: Annotated[bool | None, Meta(description="false: the plain model replies, for tasks about a chat.")] = None
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/v1/chat/completions", _create_completion, methods=["POST"]),
-        Route("/v1/models", list_models, methods=["GET"]),
-        Route("/v1/models/{model}", _show_model, methods=["GET"]),
-    ]
+CONTRACT = Contract("OpenAI", error=shapes.ERROR, path={"model": ("Its name.", {"type": "string"})})
+MODEL = {"type": "object", "required": ["id", "object"]}
+MODELS = {"type": "object", "required": ["object", "data"], "properties": {"data": {"type": "array", "items": MODEL}}}
+COMPLETION = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
 
 
+@CONTRACT.serve("GET /v1/models", "The models.", ok=MODELS)
 async def list_models(request: Request) -> Response:
     return json_reply({"object": "list", "data": [_model_entry(name) for name in shapes.MODELS]})
 
 
+@CONTRACT.serve("GET /v1/models/{model}", "One model.", ok=MODEL)
 async def _show_model(request: Request) -> Response:
     name = request.path_params["model"]
     if name not in shapes.MODELS:
@@ -95,6 +94,7 @@ class _ChatRequest(shapes.ModelRequest, frozen=True, kw_only=True):
     includes_usage: bool
 
 
+@CONTRACT.serve("POST /v1/chat/completions", "Answer a conversation.", body=ChatBody, ok=COMPLETION, streams=True)
 async def _create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
     chat = parse_chat_request(await read_body(request, ChatBody), request.headers.get("user-agent", ""))
@@ -261,15 +261,3 @@ async def _last_frames(
     frames.append(stream.chunk({"annotations": marks}, "tool_calls" if chat.function else finish, **more))
     usage = shapes.usage_of(end.usage + reply.usage)
     return [*frames, stream.closing_chunk(usage=usage)] if chat.includes_usage else frames
-
-
-def openapi() -> dict[str, Any]:
-    some = {"type": "object", "required": ["id", "object"]}
-    models = {"type": "object", "required": ["object", "data"], "properties": {"data": {"type": "array", "items": some}}}
-    whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
-    name = build_parameters({"model": ("Its name.", {"type": "string"})})
-    return {
-        "/v1/chat/completions": {"post": shapes.describe("Answer a conversation.", body=ChatBody, ok=whole, streams=True)},
-        "/v1/models": {"get": shapes.describe("The models.", ok=models)},
-        "/v1/models/{model}": {"get": shapes.describe("One model.", ok=some, parameters=name)},
-    }

@@ -15,21 +15,21 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.apis.openai import shapes
-from nexi.apis.openai.chat import DONE, finish_reason, wait_while_connected
+from nexi.apis.openai.chat import COMPLETION, DONE, finish_reason, wait_while_connected
 from nexi.app import Session
 from nexi.app.hosting import HostedRun, RunHost
 from nexi.events import RunFailed, RunFinished
 from nexi.types import Source, StopReason, Usage
+from nexi.web.contract import Contract
 from nexi.web.fences import rename_fences
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.streams import EventStream, send_frames
 
-__all__ = ["openapi", "routes"]
-
+CONTRACT = Contract("OpenAI", error=shapes.ERROR)
+VECTORS = {"type": "object", "required": ["object", "data", "model", "usage"]}
 EMBEDDING_MODEL = "nexi-embed"
 MAX_TEXTS = 2048
 MAX_TEXT_CHARS = 100_000
@@ -56,13 +56,7 @@ class EmbeddingBody(Struct, frozen=True):
     dimensions: Annotated[int, Meta(ge=1)] | None = None
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/v1/completions", create_completion, methods=["POST"]),
-        Route("/v1/embeddings", create_embeddings, methods=["POST"]),
-    ]
-
-
+@CONTRACT.serve("POST /v1/completions", "Answer a prompt.", body=CompletionBody, ok=COMPLETION, streams=True)
 async def create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
     body = await read_body(request, CompletionBody)
@@ -126,6 +120,7 @@ async def _stream_texts(hosted: HostedRun, question: shapes.ModelRequest, writer
         await hosted.cancel()
 
 
+@CONTRACT.serve("POST /v1/embeddings", "Vectors of texts.", body=EmbeddingBody, ok=VECTORS)
 async def create_embeddings(request: Request) -> Response:
     host: RunHost = request.app.state.host
     body = await read_body(request, EmbeddingBody)
@@ -150,12 +145,3 @@ async def create_embeddings(request: Request) -> Response:
             "usage": {"prompt_tokens": result.usage.input_tokens, "total_tokens": result.usage.input_tokens},
         }
     )
-
-
-def openapi() -> dict[str, Any]:
-    whole = {"type": "object", "required": ["id", "object", "choices", "usage", "citations"]}
-    vectors = {"type": "object", "required": ["object", "data", "model", "usage"]}
-    return {
-        "/v1/completions": {"post": shapes.describe("Answer a prompt.", body=CompletionBody, ok=whole, streams=True)},
-        "/v1/embeddings": {"post": shapes.describe("Vectors of texts.", body=EmbeddingBody, ok=vectors)},
-    }

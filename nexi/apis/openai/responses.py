@@ -16,7 +16,6 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.apis.openai import shapes
 from nexi.apis.openai.chat import wait_while_connected
@@ -26,22 +25,15 @@ from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.errors import NexiError
 from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered
 from nexi.types import Reply, Source, StopReason, Usage
+from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, parse_body, read_json
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import follow_log
 from nexi.web.streams import EventStream, send_frames
 
-__all__ = [
-    "PREFIX",
-    "RESPONSE",
-    "ResponseOutput",
-    "ResponseRequest",
-    "format_frames",
-    "openapi",
-    "parse_response_request",
-    "routes",
-]
+__all__ = ["CONTRACT", "PREFIX", "RESPONSE", "ResponseOutput", "ResponseRequest", "format_frames", "parse_response_request"]
 
+CONTRACT = Contract("OpenAI", error=shapes.ERROR)
 PREFIX = "resp_"
 NO_RUN = "none"  # in the id of a response that no run gave and that followed none
 LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed")
@@ -97,10 +89,6 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
     sources: shapes.ListsSources = None
 
 
-def routes() -> list[Route]:
-    return [Route("/v1/responses", create_response, methods=["POST"])]
-
-
 class ResponseRequest(shapes.ModelRequest, frozen=True, kw_only=True):
     """A response as a client asks for it; `echoed` are the fields that a response repeats."""
 
@@ -111,6 +99,7 @@ class ResponseRequest(shapes.ModelRequest, frozen=True, kw_only=True):
     echoed: Mapping[str, Any]
 
 
+@CONTRACT.serve("POST /v1/responses", "Answer, as the Responses API does.", body=ResponseBody, ok=RESPONSE, streams=True)
 async def create_response(request: Request) -> Response:
     host: RunHost = request.app.state.host
     question = parse_response_request(await read_json(request))
@@ -448,8 +437,3 @@ async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, que
         return [output.fail(shapes.openai_error(problem_of(error))["error"])]
     sources = end.sources if question.schema is None else ()
     return list(output.finish(reply.text, sources, end.stop, end.usage + reply.usage, end))
-
-
-def openapi() -> dict[str, Any]:
-    operation = shapes.describe("Answer, as the Responses API does.", body=ResponseBody, ok=RESPONSE, streams=True)
-    return {"/v1/responses": {"post": operation}}

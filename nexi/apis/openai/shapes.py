@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from itertools import accumulate
 from typing import Annotated, Any
 
@@ -27,7 +26,6 @@ from nexi.errors import NexiError
 from nexi.token_counter import count_tokens
 from nexi.types import Message, Query, Reply, Source, Usage
 from nexi.web.fences import FenceRenamer, rename_fences
-from nexi.web.payload import build_operation
 from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
 
 BEAT_S = 10.0
@@ -49,7 +47,6 @@ ERROR: dict[str, Any] = {
     "required": ["error"],
     "properties": {"error": {"type": "object", "required": ["message", "type"]}},
 }
-describe = partial(build_operation, tag="OpenAI", error=ERROR)
 REPLACED_MODEL_CODES = ("babble", "replaced", "model_failed", "api_error", "extractive")  # of warnings, the clearest first
 NOTE = "\n\n> Note: "
 _CITATION = re.compile(r"\[([0-9]{1,6})\]")

@@ -14,10 +14,9 @@ from typing import Any
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.apis.openai.responses import PREFIX, RESPONSE, ResponseOutput, ResponseRequest, format_frames, parse_response_request
-from nexi.apis.openai.shapes import MODELS, describe, openai_error
+from nexi.apis.openai.shapes import ERROR, MODELS, openai_error
 from nexi.app import check_run_id, error_of
 from nexi.app.feeds import Mark
 from nexi.app.hosting import RunHost
@@ -25,25 +24,28 @@ from nexi.app.request import request_of_run
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, RunStarted
 from nexi.types import StopReason
+from nexi.web.contract import Contract, Named
 from nexi.web.payload import json_reply, parse_number
 from nexi.web.problems import bad_request, build_refusal, problem_of
 from nexi.web.runs import cancel_run, delete_run, follow_log
-from nexi.web.schemas import Named, build_parameters
 from nexi.web.streams import EventStream
-
-__all__ = ["openapi", "routes"]
 
 MAX_ITEMS = 100
 USUAL_ITEMS = 20
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/v1/responses/{id}", _show_response, methods=["GET"]),
-        Route("/v1/responses/{id}", _delete_response, methods=["DELETE"]),
-        Route("/v1/responses/{id}/cancel", _cancel_response, methods=["POST"]),
-        Route("/v1/responses/{id}/input_items", _list_input, methods=["GET"]),
-    ]
+CONTRACT = Contract("OpenAI", error=ERROR, path={"id": ("The id of a response, or of a run.", {"type": "string"})})
+DELETION = {"type": "object", "required": ["id", "object", "deleted"]}
+INPUT_PAGE = {"type": "object", "required": ["object", "data", "first_id", "last_id", "has_more"]}
+FOLLOWING: Named = {
+    "stream": ("Whether its events are sent, as they come.", {"type": "boolean"}),
+    "starting_after": ("The number of the last event that the reader has.", {"type": "integer", "minimum": 0}),
+}
+PAGING: Named = {
+    "limit": ("How many.", {"type": "integer", "minimum": 1, "maximum": MAX_ITEMS}),
+    "order": ("Which end comes first.", {"enum": ["asc", "desc"]}),
+    "after": ("The id of the item before the first.", {"type": "string"}),
+}
 
 
 class StoredResponse(Struct, frozen=True):
@@ -108,6 +110,9 @@ def _read_response(host: RunHost, run_id: str) -> StoredResponse:
     return StoredResponse(run_id, parse_response_request(body), created, facts, is_running and not log.has_ended)
 
 
+@CONTRACT.serve(
+    "GET /v1/responses/{id}", "A response that was given, or is in progress.", ok=RESPONSE, streams=True, query=FOLLOWING
+)
 async def _show_response(request: Request) -> Response:
     """The response, or with `stream` its events from the first, or from the one after `starting_after`."""
     host: RunHost = request.app.state.host
@@ -123,6 +128,7 @@ async def _show_response(request: Request) -> Response:
     return EventStream(format_frames(host.nexi, items, output, response.asked))
 
 
+@CONTRACT.serve("DELETE /v1/responses/{id}", "Forget a response and its run.", ok=DELETION)
 async def _delete_response(request: Request) -> Response:
     """Forget a response and its run; one that is under way is cancelled first."""
     run_id = (await _find_response(request)).run_id
@@ -130,6 +136,7 @@ async def _delete_response(request: Request) -> Response:
     return json_reply({"id": f"{PREFIX}{run_id}", "object": "response", "deleted": True})
 
 
+@CONTRACT.serve("POST /v1/responses/{id}/cancel", "End a response in the background.", ok=RESPONSE)
 async def _cancel_response(request: Request) -> Response:
     """End a response in the background; one that has ended stays as it is."""
     response = await _find_response(request)
@@ -141,6 +148,7 @@ async def _cancel_response(request: Request) -> Response:
     return json_reply({**response.build(), **({"status": "cancelled"} if response.is_running else {})})
 
 
+@CONTRACT.serve("GET /v1/responses/{id}/input_items", "What a response was asked with.", ok=INPUT_PAGE, query=PAGING)
 async def _list_input(request: Request) -> Response:
     """The messages that a response was asked with, the last one first unless `order` is asc."""
     response = await _find_response(request)
@@ -163,35 +171,3 @@ async def _list_input(request: Request) -> Response:
     page = items[start : start + limit]
     edges = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
     return json_reply({"object": "list", "data": page, **edges, "has_more": start + len(page) < len(items)})
-
-
-def openapi() -> dict[str, Any]:
-    deletion = {"type": "object", "required": ["id", "object", "deleted"]}
-    page = {"type": "object", "required": ["object", "data", "first_id", "last_id", "has_more"]}
-    one: Named = {"id": ("The id of a response, or of a run.", {"type": "string"})}
-    stream: Named = {
-        "stream": ("Whether its events are sent, as they come.", {"type": "boolean"}),
-        "starting_after": ("The number of the last event that the reader has.", {"type": "integer", "minimum": 0}),
-    }
-    pages: Named = {
-        "limit": ("How many.", {"type": "integer", "minimum": 1, "maximum": MAX_ITEMS}),
-        "order": ("Which end comes first.", {"enum": ["asc", "desc"]}),
-        "after": ("The id of the item before the first.", {"type": "string"}),
-    }
-    return {
-        "/v1/responses/{id}": {
-            "get": describe(
-                "A response that was given, or is in progress.",
-                ok=RESPONSE,
-                streams=True,
-                parameters=build_parameters(one, stream),
-            ),
-            "delete": describe("Forget a response and its run.", ok=deletion, parameters=build_parameters(one)),
-        },
-        "/v1/responses/{id}/cancel": {
-            "post": describe("End a response in the background.", ok=RESPONSE, parameters=build_parameters(one))
-        },
-        "/v1/responses/{id}/input_items": {
-            "get": describe("What a response was asked with.", ok=page, parameters=build_parameters(one, pages))
-        },
-    }

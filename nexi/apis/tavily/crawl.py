@@ -10,12 +10,11 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.apis.search.crawl import CrawlRequest, ReadPages, crawl_site, map_site
 from nexi.apis.search.routes import service_of
@@ -25,16 +24,19 @@ from nexi.errors import FetchError
 from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits
 from nexi.urls import is_web_url
+from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request
-
-__all__ = ["openapi", "routes"]
 
 MAX_DEPTH = 5
 MAX_BREADTH = 500
 MAX_PAGES = 500
 CRAWL_S = 150.0
 PAGE_S = 20.0
+CONTRACT = Contract("Tavily", error=search.ERROR)
+_TEXT = {"type": "string"}
+PAGES = object_schema({"base_url": _TEXT, "results": {"type": "array", "items": search.PAGE}, **search.CLOSING})
+URLS = object_schema({"base_url": _TEXT, "results": {"type": "array", "items": _TEXT}, **search.CLOSING})
 Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=50)] | None
 
 
@@ -65,10 +67,7 @@ class TavilyCrawl(TavilyMap, frozen=True):
     include_favicon: search.Flag = None
 
 
-def routes() -> list[Route]:
-    return [Route("/tavily/crawl", crawl_pages, methods=["POST"]), Route("/tavily/map", map_pages, methods=["POST"])]
-
-
+@CONTRACT.serve("POST /tavily/crawl", "Read a site as Tavily does.", body=TavilyCrawl, ok=PAGES)
 async def crawl_pages(request: Request) -> Response:
     body = await read_body(request, TavilyCrawl)
     started, site = search.monotonic(request), parse_crawl(body)
@@ -79,6 +78,7 @@ async def crawl_pages(request: Request) -> Response:
     return json_reply({"base_url": site.url, "results": results, **search.closing_fields(request, started)})
 
 
+@CONTRACT.serve("POST /tavily/map", "List the URLs of a site as Tavily does.", body=TavilyMap, ok=URLS)
 async def map_pages(request: Request) -> Response:
     body = await read_body(request, TavilyMap)
     started, site = search.monotonic(request), parse_crawl(body)
@@ -120,14 +120,3 @@ def _reader(request: Request, body: TavilyMap) -> ReadPages:
     """What reads the pages of a level, all levels within the time of the request."""
     deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9  # the rest is for the reply
     return partial(service_of(request.app.state).read_all, limits=FetchLimits(timeout_s=PAGE_S), deadline=deadline)
-
-
-def openapi() -> dict[str, Any]:
-    text, closing = {"type": "string"}, {"response_time": {"type": "number"}, "request_id": {"type": "string"}}
-    page = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
-    pages = object_schema({"base_url": text, "results": {"type": "array", "items": page}, **closing})
-    urls = object_schema({"base_url": text, "results": {"type": "array", "items": text}, **closing})
-    return {
-        "/tavily/crawl": {"post": search.describe("Read a site as Tavily does.", body=TavilyCrawl, ok=pages)},
-        "/tavily/map": {"post": search.describe("List the URLs of a site as Tavily does.", body=TavilyMap, ok=urls)},
-    }

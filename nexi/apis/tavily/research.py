@@ -12,24 +12,27 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.answers.streaming import find_rest
 from nexi.apis.openai.shapes import BEAT_S, format_comment, format_event, problem_of_run, progress_line
-from nexi.apis.tavily.search import describe, monotonic, tavily_error
+from nexi.apis.tavily.search import ERROR, monotonic, tavily_error
 from nexi.app import RunRequest, check_run_id
 from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.events import RunFailed, RunFinished, TextDelta, find_end
 from nexi.structured.schema_check import object_schema
 from nexi.types import Source
+from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request
-from nexi.web.schemas import ID, build_parameters
+from nexi.web.schemas import ID
 from nexi.web.streams import EventStream
 
-__all__ = ["openapi", "routes"]
-
 DEPTHS: Mapping[str, int] = {"mini": 1, "auto": 0, "pro": 3}
+CONTRACT = Contract("Tavily", error=ERROR, path={"id": ("The id of the research.", ID["id"][1])})
+_TEXT = {"type": "string"}
+STARTED = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), _TEXT))
+REPORT = object_schema(dict.fromkeys(("request_id", "created_at", "status"), _TEXT))
+UNDER_WAY = {"202": {"description": "Not ended yet.", "content": {"application/json": {"schema": REPORT}}}}
 
 
 class TavilyResearch(Struct, frozen=True):
@@ -42,13 +45,7 @@ class TavilyResearch(Struct, frozen=True):
     citation_format: Literal["numbered", "mla", "apa", "chicago"] | None = "numbered"
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/tavily/research", start_research, methods=["POST"]),
-        Route("/tavily/research/{id}", show_research, methods=["GET"]),
-    ]
-
-
+@CONTRACT.serve("POST /tavily/research", "Research as Tavily does.", body=TavilyResearch, ok=STARTED, streams=True)
 async def start_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
     body = await read_body(request, TavilyResearch)
@@ -67,6 +64,7 @@ async def start_research(request: Request) -> Response:
     return json_reply({**head, "input": body.input, "model": model, "response_time": seconds})
 
 
+@CONTRACT.serve("GET /tavily/research/{id}", "The report as Tavily gives it.", ok=REPORT, responses=UNDER_WAY)
 async def show_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
     run_id = check_run_id(request.path_params["id"])
@@ -114,13 +112,3 @@ async def _stream_report(hosted: HostedRun, model: str, created: int) -> AsyncGe
         yield b"event: done\n\n"
     finally:
         await hosted.cancel()
-
-
-def openapi() -> dict[str, Any]:
-    text, one = {"type": "string"}, build_parameters({"id": ("The id of the research.", ID["id"][1])})
-    started = object_schema(dict.fromkeys(("request_id", "created_at", "status", "input", "model"), text))
-    report = object_schema(dict.fromkeys(("request_id", "created_at", "status"), text))
-    show = describe("The report as Tavily gives it.", ok=report, parameters=one)
-    show["responses"]["202"] = {"description": "Not ended yet.", "content": show["responses"]["200"]["content"]}
-    start = describe("Research as Tavily does.", body=TavilyResearch, ok=started, streams=True)
-    return {"/tavily/research": {"post": start}, "/tavily/research/{id}": {"get": show}}

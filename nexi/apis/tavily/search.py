@@ -12,16 +12,13 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
-from collections.abc import Mapping
 from datetime import date
-from functools import partial
 from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.apis.openwebui import require_answer
 from nexi.apis.search.excerpt import best_paragraphs
@@ -34,10 +31,11 @@ from nexi.errors import FetchError, NexiError
 from nexi.ports import Clock
 from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Page, Query
-from nexi.web.payload import build_operation, json_reply, read_body
+from nexi.web.contract import Contract
+from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import Problem, bad_request
 
-__all__ = ["closing_fields", "describe", "extract_text", "monotonic", "tavily_error"]
+__all__ = ["CLOSING", "CONTRACT", "ERROR", "closing_fields", "extract_text", "monotonic", "tavily_error"]
 
 MAX_RESULTS = 20
 DEFAULT_RESULTS = 5
@@ -49,6 +47,19 @@ SEARCH_S = 20.0
 ANSWER_S = 45.0
 EXTRACT_S = {"basic": 10.0, "advanced": 30.0}
 MAX_EXTRACT_S = 60
+
+_TEXT, _NUMBER, _MAYBE_TEXT = {"type": "string"}, {"type": "number"}, {"type": ["string", "null"]}
+CLOSING = {"response_time": _NUMBER, "request_id": _TEXT}
+ERROR = object_schema({"detail": object_schema({"error": _TEXT})})
+CONTRACT = Contract("Tavily", error=ERROR)
+_RESULT = object_schema(
+    {"url": _TEXT, "title": _TEXT, "content": _TEXT, "score": _NUMBER, "raw_content": _MAYBE_TEXT},
+)
+_ANSWER = {"query": _TEXT, "follow_up_questions": {"type": "null"}, "answer": _MAYBE_TEXT, "images": {"type": "array"}}
+RESULTS = object_schema({**_ANSWER, "results": {"type": "array", "items": _RESULT}, **CLOSING})
+PAGE = {"type": "object", "properties": {"url": _TEXT, "raw_content": _TEXT, "images": {"type": "array"}}}
+_FAILURES = {"type": "array", "items": {"type": "object", "properties": {"url": _TEXT, "error": _TEXT}}}
+PAGES = object_schema({"results": {"type": "array", "items": PAGE}, "failed_results": _FAILURES, **CLOSING})
 
 _CITATION = re.compile(r"\s?\[\d+\]")  # the numbers are of the engine's own sources, which Tavily has no place for
 Flag = bool | None  # accepted, and without effect
@@ -97,6 +108,7 @@ def tavily_error(problem: Problem) -> dict[str, Any]:
     return {"detail": {"error": problem.advice}}
 
 
+@CONTRACT.serve("POST /tavily/search", "Search as Tavily does.", body=TavilySearch, ok=RESULTS)
 async def search_web(request: Request) -> Response:
     body = await read_body(request, TavilySearch)
     started = monotonic(request)
@@ -122,8 +134,9 @@ async def search_web(request: Request) -> Response:
     )
 
 
-async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = EXTRACT_S) -> Response:
-    body = await read_body(request, TavilyExtract)
+@CONTRACT.serve("POST /tavily/extract", "Read pages as Tavily does.", body=TavilyExtract, ok=PAGES)
+async def _extract_pages(request: Request) -> Response:
+    body, timeouts_s = await read_body(request, TavilyExtract), getattr(request.app.state, "extract_timeouts_s", EXTRACT_S)
     started = monotonic(request)
     urls = list(dict.fromkeys([body.urls] if isinstance(body.urls, str) else body.urls))
     patience = body.timeout or timeouts_s[body.extract_depth or "basic"]
@@ -137,11 +150,6 @@ async def _extract_pages(request: Request, *, timeouts_s: Mapping[str, float] = 
             text = extract_text(outcome, body.query, body.chunks_per_source)
             results.append({"url": url, "raw_content": text, "images": []})
     return json_reply({"results": results, "failed_results": failures, **closing_fields(request, started)})
-
-
-def routes(*, extract_timeouts_s: Mapping[str, float] = EXTRACT_S) -> list[Route]:
-    extract = partial(_extract_pages, timeouts_s=extract_timeouts_s)
-    return [Route("/tavily/search", search_web, methods=["POST"]), Route("/tavily/extract", extract, methods=["POST"])]
 
 
 async def _find_results(
@@ -223,21 +231,3 @@ def monotonic(request: Request) -> float:
 
 def closing_fields(request: Request, started: float) -> dict[str, Any]:
     return {"response_time": round(monotonic(request) - started, 2), "request_id": str(uuid.uuid4())}
-
-
-def openapi() -> dict[str, Any]:
-    text, maybe, number = {"type": "string"}, {"type": ["string", "null"]}, {"type": "number"}
-    result = object_schema({"url": text, "title": text, "content": text, "score": number, "raw_content": maybe})
-    closing = {"response_time": number, "request_id": text}
-    answer = {"query": text, "follow_up_questions": {"type": "null"}, "answer": maybe, "images": {"type": "array"}}
-    results = object_schema({**answer, "results": {"type": "array", "items": result}, **closing})
-    read = {"type": "object", "properties": {"url": text, "raw_content": text, "images": {"type": "array"}}}
-    failure = {"type": "object", "properties": {"url": text, "error": text}}
-    pages = {"results": {"type": "array", "items": read}, "failed_results": {"type": "array", "items": failure}, **closing}
-    return {
-        "/tavily/search": {"post": describe("Search as Tavily does.", body=TavilySearch, ok=results)},
-        "/tavily/extract": {"post": describe("Read pages as Tavily does.", body=TavilyExtract, ok=object_schema(pages))},
-    }
-
-
-describe = partial(build_operation, tag="Tavily", error=object_schema({"detail": object_schema({"error": {"type": "string"}})}))

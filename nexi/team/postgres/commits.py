@@ -21,55 +21,13 @@ from nexi.errors import RunTakenError, StoreError
 from nexi.events import Fact, ModelReplied, RunStarted
 from nexi.runs.log_format import ENDED_STATES, digests_in
 from nexi.team.limits import MAX_RETRY_S
-from nexi.team.postgres.database import Database, clean_text
+from nexi.team.postgres.database import Database, clean_text, read_statements
 from nexi.types import Usage
 
 # values come as JSON: the driver would spend more on a dozen arrays than the database on the statement
-_WANTED = """
-with wanted as (
-    select * from json_to_recordset(%(batches)s::json) as w(run text, epoch bigint, last int, size int, state text,
-        question text, words text, mode text, tokens bigint, cost float8, progress boolean)
-)"""
-_CHANGE = """, held as (
-    update runs set last = wanted.last, losses = case when wanted.progress then 0 else losses end,
-        bytes = bytes + wanted.size, state = coalesce(wanted.state, runs.state),
-        question = coalesce(wanted.question, runs.question),
-        words = coalesce(wanted.words, runs.words), mode = coalesce(wanted.mode, runs.mode),
-        lease_until = case when wanted.state is null then lease_until end
-    from wanted where runs.run = wanted.run and {is_mine} returning runs.run, runs.owner
-)"""
-_APPEND_ONE = _CHANGE.format(is_mine="runs.epoch = wanted.epoch and runs.state = 'running'")
-_LOCK = """, locked as (
-    select runs.run from runs join wanted on runs.run = wanted.run and runs.epoch = wanted.epoch
-    where runs.state = 'running' order by runs.run for update of runs
-)"""
-_APPEND_MANY = _LOCK + _CHANGE.format(is_mine="runs.run in (select run from locked)")  # in one order, so that none deadlocks
-_CREATE = """, entered as (
-    delete from admissions where ctid = (select ctid from admissions where owner = %(owner)s order by at limit 1 for update)
-), held as (
-    insert into runs (run, owner, header, question, words, mode, state, epoch, holder, lease_until, last, bytes)
-    select run, %(owner)s, %(header)s, coalesce(question, ''), coalesce(words, ''),
-        coalesce(mode, ''), coalesce(state, 'running'), epoch,
-        %(holder)s, now() + make_interval(secs => %(lease)s), last, size from wanted
-    returning run, owner
-)"""
-_REFERENCES = """, named as (
-    insert into run_pages (run, digest)
-    select held.run, p.digest from held join json_to_recordset(%(pages)s::json) as p(run text, digest text) using (run)
-    on conflict do nothing
-)"""
-_SPENDING = """, spent as (
-    insert into usage (owner, day, tokens, cost)
-    select held.owner, (now() at time zone 'utc')::date, sum(tokens), sum(cost)
-    from held join wanted using (run) group by held.owner order by held.owner
-    on conflict (owner, day) do update set tokens = usage.tokens + excluded.tokens,
-        cost = usage.cost + excluded.cost
-)"""
-_FACTS = """
-insert into facts (run, n, epoch, line)
-select f.run, f.n, f.epoch, f.line from held
-join json_to_recordset(%(facts)s::json) as f(run text, n int, epoch bigint, line text) using (run) returning run
-"""
+SQL = read_statements(__file__)
+_APPEND_ONE = SQL["changed"].format(is_mine="runs.epoch = wanted.epoch and runs.state = 'running'")
+_APPEND_MANY = SQL["locked"] + SQL["changed"].format(is_mine="runs.run in (select run from locked)")
 
 
 class FactRow(Struct, frozen=True):
@@ -177,11 +135,8 @@ class Committer:
                 return error
         # a commit whose confirmation was lost may have happened
         try:
-            rows = self._database.fetch(
-                "select count(*) from facts where run = %(run)s and epoch = %(epoch)s and n = any(%(numbers)s)",
-                {"run": batch.run, "epoch": batch.epoch, "numbers": [row.number for row in batch.rows]},
-                patience_s=MAX_RETRY_S,
-            )
+            values = {"run": batch.run, "epoch": batch.epoch, "numbers": [row.number for row in batch.rows]}
+            rows = self._database.fetch(SQL["count"], values, patience_s=MAX_RETRY_S)
         except StoreError as error:
             return error
         return None if rows[0][0] == len(batch.rows) else taken_error(batch.run)
@@ -191,11 +146,11 @@ class Committer:
         pages = [{"run": b.run, "digest": d} for b in batches for row in b.rows for d in digests_in(row.line.encode("ascii"))]
         facts = [{"run": b.run, "n": row.number, "epoch": b.epoch, "line": row.line} for b in batches for row in b.rows]
         parts = (
-            _WANTED,
-            _CREATE if new_run else _APPEND_ONE if len(batches) == 1 else _APPEND_MANY,
-            _REFERENCES if pages else "",
-            _SPENDING if any(row["tokens"] for row in descriptions) else "",
-            _FACTS,
+            SQL["wanted"],
+            SQL["created"] if new_run else _APPEND_ONE if len(batches) == 1 else _APPEND_MANY,
+            SQL["named"] if pages else "",
+            SQL["spent"] if any(row["tokens"] for row in descriptions) else "",
+            SQL["facts"],
         )
         values = {"batches": _to_json(descriptions), "facts": _to_json(facts), **({"pages": _to_json(pages)} if pages else {})}
         rows = self._database.fetch("".join(parts), {**values, **(new_run or {})}, patience_s=MAX_RETRY_S)

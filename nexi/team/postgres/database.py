@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from importlib import resources
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from nexi.errors import ConfigError, StoreError
@@ -26,9 +27,11 @@ from nexi.net.limits import WaitingLine
 from nexi.notices import Notice
 from nexi.team import limits
 
-__all__ = ["MAX_ROWS", "UNLIMITED", "Database", "clean_text"]
+__all__ = ["MAX_ROWS", "UNLIMITED", "Database", "clean_text", "read_statements"]
 
 T = TypeVar("T")
+Rows = list[tuple[Any, ...]]
+Values = Mapping[str, Any] | None
 WATCH_EVERY_S = 0.25
 CHECK_LISTENER_S = 10.0
 TCP_LIMITS = {  # a peer that has gone silent is given up within seconds, not after the two hours of the kernel
@@ -49,17 +52,6 @@ _NO_ADDRESS = re.compile(r"failed to resolve host '([^']+)'")
 _CONNECTION_FAILED = re.compile(r'server (?:at|on socket) "(?P<host>[^"]+)"(?:.*?, port (?P<port>\d+))? failed: (?P<cause>.*)')
 _NO_SERVER = re.compile(r"Connection refused|No such file or directory")
 ROLE = "nexi_person"  # of statements that belong to one person; see migrations/005_owners.sql
-_BE_ALONE = "select pg_advisory_xact_lock(hashtextextended(%s::uuid::text, 0))"  # as take_run in migrations/030_quotas.sql
-_BECOME_PERSON = "select set_config('role', %s, true), set_config('nexi.owner', %s, true)"
-# runs that began together may spend more than was left: each then answers from what it has, as if it were asked to stop
-_RENEW = """
-with mine as (select run from runs where run = any(%s) and holder = %s and state = 'running' order by run for update)
-update runs set lease_until = now() + make_interval(secs => %s) where run in (select run from mine)
-returning run, epoch, stop_requested, cancel_requested, exists (
-    select from quotas join usage on usage.owner = person and day = (now() at time zone 'utc')::date
-    where person = runs.owner and (tokens >= tokens_per_day or cost >= cost_per_day)
-)
-"""
 
 
 class HeldRun(Protocol):
@@ -89,6 +81,7 @@ class Database:
     ) -> None:
         """`retry_s` is how long a statement is tried again that does not say so itself."""
         self._driver, self._pool_module = _load_driver()
+        self._sql = read_statements(__file__)
         self.url, self.lease_s, self._patience_s, self._statement_s = url, lease_s, patience_s, statement_s
         self.holder = f"{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
         self.threads = ThreadPoolExecutor(max_connections, thread_name_prefix="nexi-postgres")
@@ -100,7 +93,7 @@ class Database:
         self._is_silent = self.is_probed = False  # nobody gets a reply; one request finds out whether it is still so
         self._replied = 0.0
         self._waits: dict[object, tuple[float, Any]] = {}  # statements under way: when to give up, and their connections
-        self._watcher: threading.Thread | None = None
+        self._started: dict[str, threading.Thread] = {}
         self._closed = threading.Event()
         self._max_connections = max_connections
         self._held: dict[str, HeldRun] = {}
@@ -110,25 +103,16 @@ class Database:
         self.lines: dict[str, WaitingLine] = {}  # of everybody in this process who waits for the pace of a host
         self._guard = threading.Lock()
         self._closing = threading.Event()
-        self._keeper: threading.Thread | None = None
-        self._listener: threading.Thread | None = None
 
     def open(self) -> Database:
         """Connect and migrate. Raises ConfigError when the database cannot be used."""
         options = {"autocommit": True, "application_name": "nexi", **TCP_LIMITS}
+        sizes = {"min_size": 1, "max_size": self._max_connections, "timeout": limits.MAX_POOL_WAIT_S}
 
         def limit_statements(connection: Any) -> None:
             connection.execute("select set_config('statement_timeout', %s, false)", (f"{self._statement_s * 1000:.0f}",))
 
-        self._pool = self._pool_module.ConnectionPool(
-            self.url,
-            min_size=1,
-            max_size=self._max_connections,
-            kwargs=options,
-            configure=limit_statements,
-            open=False,
-            timeout=limits.MAX_POOL_WAIT_S,
-        )
+        self._pool = self._pool_module.ConnectionPool(self.url, kwargs=options, configure=limit_statements, open=False, **sizes)
         logger = logging.getLogger("psycopg.pool")
         before = logger.level
         try:
@@ -151,17 +135,15 @@ class Database:
                     self._driver.connect(self.url, **TCP_LIMITS).close()
                 except self._driver.Error as failure:
                     cause = find_connection_cause(_first_line(failure))
-            raise ConfigError(
-                "the database cannot be used", cause=cause, fix="check NEXI_DATABASE_URL and that Postgres runs"
-            ) from error
+            fix = "check NEXI_DATABASE_URL and that Postgres runs"
+            raise ConfigError("the database cannot be used", cause=cause, fix=fix) from error
         return self
 
     def close(self) -> None:
         self.committer.close()
         self._closing.set()
-        for thread in (self._keeper, self._listener):
-            if thread:
-                thread.join()
+        for name in self._started.keys() - {"waits"}:
+            self._started[name].join()
         self.threads.shutdown()
         if self._pool:
             self._pool.close()
@@ -190,56 +172,38 @@ class Database:
                 connection.transaction(),
             ):
                 if owner is not None:
-                    connection.execute(_BECOME_PERSON, (ROLE, owner))
+                    connection.execute(self._sql["become_person"], (ROLE, owner))
                 yield _Transaction(connection, extend)
                 extend()
         except (self._driver.Error, self._pool_module.PoolTimeout) as error:
             raise self._store_error(error) from error
 
     def fetch(
-        self,
-        statement: str,
-        values: Mapping[str, Any] | None = None,
-        *,
-        patience_s: float | None = None,
-        wait_s: float | None = None,
-    ) -> list[tuple[Any, ...]]:
+        self, statement: str, values: Values = None, *, patience_s: float | None = None, wait_s: float | None = None
+    ) -> Rows:
         """The rows of one statement, a transaction by itself; tried again while the database restarts. Raises StoreError.
 
         `wait_s` is for a statement that reads a great deal.
         """
-
-        def ask(left_s: float) -> list[tuple[Any, ...]]:
-            with self._connect(left_s, wait_s) as connection:
-                return _rows_of(connection.execute(statement, values))
-
-        return self._try(ask, patience_s)
+        return self._try(lambda connection: connection.execute(statement, values), patience_s, wait_s)
 
     def fetch_as(
-        self,
-        owner: str,
-        statement: str,
-        values: Mapping[str, Any] | None = None,
-        *,
-        is_alone: bool = False,
-        patience_s: float | None = None,
-    ) -> list[tuple[Any, ...]]:
+        self, owner: str, statement: str, values: Values = None, *, is_alone: bool = False, patience_s: float | None = None
+    ) -> Rows:
         """The rows of one statement that sees and changes what belongs to one person, whatever it names. With `is_alone` no
         other such statement of hers runs meanwhile, anywhere. Raises StoreError."""
 
-        def ask(left_s: float) -> list[tuple[Any, ...]]:
-            with self._connect(left_s) as connection:
-                with connection.pipeline(), connection.transaction():  # all of it is one round trip
-                    connection.execute(_BECOME_PERSON, (ROLE, owner))
-                    if is_alone:
-                        connection.execute(_BE_ALONE, (owner,))
-                    cursor = connection.execute(statement, values)
-                return _rows_of(cursor)
+        def ask(connection: Any) -> Any:
+            with connection.pipeline(), connection.transaction():  # all of it is one round trip
+                connection.execute(self._sql["become_person"], (ROLE, owner))
+                if is_alone:
+                    connection.execute(self._sql["be_alone"], (owner,))
+                return connection.execute(statement, values)
 
         return self._try(ask, patience_s)
 
     @contextmanager
-    def _connect(self, left_s: float, wait_s: float | None = None) -> Iterator[Any]:
+    def _connect(self, left_s: float, wait_s: float | None) -> Iterator[Any]:
         """A connection for one statement, which gets its reply in time or is ended."""
         deadline = time.monotonic() + left_s
         with self._pool.connection(timeout=min(limits.MAX_POOL_WAIT_S, left_s)) as connection:
@@ -247,15 +211,17 @@ class Database:
             with self._limit_wait(connection, limit_s):
                 yield connection
 
-    def _try(self, ask: Callable[[float], T], patience_s: float | None) -> T:
-        """Ask again until there is a reply or the patience is over; `ask` is given the seconds that are left for it."""
+    def _try(self, ask: Callable[[Any], Any], patience_s: float | None, wait_s: float | None = None) -> Rows:
+        """Ask again until there is a reply or the patience is over; `ask` gets a connection and gives its cursor."""
         patience_s = self._retry_s if patience_s is None else patience_s
         pause, began = 0.05, time.monotonic()
         deadline = began + patience_s
         with self._wait_for_one(is_needed=patience_s <= limits.MAX_REQUEST_S):
             while True:
                 try:
-                    reply = ask(max(0.0, deadline - time.monotonic()) + limits.MIN_REPLY_S)
+                    with self._connect(max(0.0, deadline - time.monotonic()) + limits.MIN_REPLY_S, wait_s) as connection:
+                        cursor = ask(connection)
+                        rows: Rows = cursor.fetchall() if cursor.description else []
                 except (self._driver.OperationalError, self._driver.InterfaceError, self._pool_module.PoolTimeout) as error:
                     is_full = isinstance(error, self._driver.errors.DiskFull)  # which takes longer than anybody waits
                     if is_full or time.monotonic() > deadline or self._closing.is_set():
@@ -265,7 +231,7 @@ class Database:
                     raise self._store_error(error) from error
                 else:
                     self._is_silent, self._replied = False, time.monotonic()
-                    return reply
+                    return rows
                 time.sleep(pause)
                 pause = min(1.0, pause * 2)  # a database that starts is not held up by those who wait
 
@@ -288,9 +254,8 @@ class Database:
         code = "duplicate" if isinstance(error, self._driver.errors.UniqueViolation) else "database"
         if self._is_unreachable(error):
             return _away_error()
-        return StoreError(
-            "The database refused", cause=_first_line(error), fix="try again; the operator's log says more", code=code
-        )
+        fix = "try again; the operator's log says more"
+        return StoreError("The database refused", cause=_first_line(error), fix=fix, code=code)
 
     def _is_unreachable(self, error: Exception) -> bool:
         """Whether there is no connection; what Postgres itself refuses has a state."""
@@ -310,9 +275,7 @@ class Database:
 
         extend()
         with self._guard:
-            if self._watcher is None:
-                self._watcher = threading.Thread(target=self._watch_waits, name="nexi-waits", daemon=True)
-                self._watcher.start()
+            self._start_thread("waits", self._watch_waits)
         try:
             yield extend
         finally:
@@ -340,7 +303,7 @@ class Database:
             if not self._held:
                 self._renewed = time.monotonic()
             self._held[run.run_id] = run
-            self._start_keeper()
+            self._start_thread("leases", self._keep_leases)
 
     def release(self, run: HeldRun) -> None:
         with self._guard:
@@ -351,12 +314,13 @@ class Database:
         """Tell followers on every server, soon, that a run has new facts."""
         with self._guard:
             self._notices.add(run_id)
-            self._start_keeper()
+            self._start_thread("leases", self._keep_leases)
 
-    def _start_keeper(self) -> None:
-        if self._keeper is None:
-            self._keeper = threading.Thread(target=self._keep_leases, name="nexi-leases", daemon=True)
-            self._keeper.start()
+    def _start_thread(self, name: str, work: Callable[[], None]) -> None:
+        """Start a thread of this process unless it is there. The caller has the guard."""
+        if name not in self._started:
+            self._started[name] = threading.Thread(target=work, name=f"nexi-{name}", daemon=True)
+            self._started[name].start()
 
     def _keep_leases(self) -> None:
         while not self._closing.wait(_NOTICE_EVERY_S):
@@ -376,7 +340,7 @@ class Database:
         if not leases:
             return
         with self._pool.connection(timeout=1.0) as connection, self._limit_wait(connection, self.lease_s):
-            rows = connection.execute(_RENEW, (list(leases), self.holder, self.lease_s)).fetchall()
+            rows = connection.execute(self._sql["renew"], (list(leases), self.holder, self.lease_s)).fetchall()
         mine = {run: wishes for run, epoch, *wishes in rows if leases[run].epoch == epoch}
         for run_id, run in leases.items():
             if run_id in mine:
@@ -397,9 +361,7 @@ class Database:
 
         with self._guard:
             self._waiters.setdefault(run_id, set()).add(wake)
-            if self._listener is None:
-                self._listener = threading.Thread(target=self._listen, name="nexi-notices", daemon=True)
-                self._listener.start()
+            self._start_thread("notices", self._listen)
         try:
             async with asyncio.timeout(timeout_s):
                 await notice.wait()
@@ -456,11 +418,8 @@ def _load_driver() -> tuple[Any, Any]:
         import psycopg
         import psycopg_pool
     except ImportError as error:
-        raise ConfigError(
-            "a team server needs a library that is not installed",
-            cause=str(error),
-            fix=f"install it: {install_command('cluster')}",
-        ) from error
+        fix = f"install it: {install_command('cluster')}"
+        raise ConfigError("a team server needs a library that is not installed", cause=str(error), fix=fix) from error
     return psycopg, psycopg_pool
 
 
@@ -472,35 +431,28 @@ def list_migrations() -> list[tuple[int, str]]:
 
 def _migrate(connection: Any) -> None:
     """Bring the schema forward, one process at a time. Raises ConfigError where it is newer than this nexi."""
-    steps = list_migrations()
+    steps, sql = list_migrations(), read_statements(__file__)
     with connection.transaction():
         connection.execute(UNLIMITED)
         connection.execute("select pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
-        connection.execute(
-            "create table if not exists schema_steps (step int primary key, at timestamptz not null default now())"
-        )
+        connection.execute(sql["add_steps"])
         past_steps = {step for (step,) in connection.execute("select step from schema_steps").fetchall()}
         if newer := sorted(past_steps - {number for number, _ in steps}):
-            raise ConfigError(
-                "the database was made by a newer nexi",
-                cause=f"its schema has step {newer[-1]}, and this nexi knows {steps[-1][0]}",
-                fix="upgrade this nexi; the schema only goes forward",
-                code="newer_database",
-            )
+            cause = f"its schema has step {newer[-1]}, and this nexi knows {steps[-1][0]}"
+            fix = "upgrade this nexi; the schema only goes forward"
+            raise ConfigError("the database was made by a newer nexi", cause=cause, fix=fix, code="newer_database")
         for number, text in steps:
             if number not in past_steps:
                 connection.execute(text)
                 connection.execute("insert into schema_steps (step) values (%s)", (number,))
-        connection.execute(_ADD_VECTORS)
-        connection.execute(_ADD_TRIGRAMS)
-        _prepare_role(connection)
+        connection.execute(sql["add_vectors"])
+        connection.execute(sql["add_trigrams"])
+        _prepare_role(connection, sql)
 
 
-def _prepare_role(connection: Any) -> None:
+def _prepare_role(connection: Any, sql: Mapping[str, str]) -> None:
     """Let statements of one person use the tables that have policies. A dump has the policies, but neither role nor grants."""
-    (login, is_there) = connection.execute(
-        "select current_user, exists (select from pg_roles where rolname = %s)", (ROLE,)
-    ).fetchone()
+    (login, is_there) = connection.execute(sql["find_login"], (ROLE,)).fetchone()
     if not is_there:
         try:
             with connection.transaction():
@@ -512,65 +464,14 @@ def _prepare_role(connection: Any) -> None:
                 cause=f"{login} may not create roles",
                 fix=f'let an administrator of Postgres run: create role {ROLE}; grant {ROLE} to "{login}"',
             ) from error
-    tables = connection.execute(
-        "select relname from pg_class where relrowsecurity and relnamespace = current_schema::regnamespace "
-        "and not has_table_privilege(%s, oid, 'select')",
-        (ROLE,),
-    ).fetchall()
-    for (table,) in tables:
+    for (table,) in connection.execute(sql["find_tables"], (ROLE,)).fetchall():
         connection.execute(f'grant select, insert, update, delete on "{table}" to {ROLE}')
 
 
-def _rows_of(cursor: Any) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = cursor.fetchall() if cursor.description else []
-    return rows
-
-
-# pgvector may be installed long after nexi, so this is tried at every start.
-_ADD_VECTORS = """
-do $$ begin
-    if to_regclass('embeddings') is not null and to_regclass('chunk_vectors') is null
-        and exists (select from pg_available_extensions where name = 'vector') then
-        begin
-            create extension if not exists vector;
-            create table chunk_vectors (
-                embedding bigint not null references embeddings on delete cascade,
-                chunk bigint not null references chunks on delete cascade,
-                vector vector not null,
-                primary key (embedding, chunk)
-            );
-            create index chunk_vectors_by_chunk on chunk_vectors (chunk);
-        exception when insufficient_privilege then
-            raise warning 'nexi may not create the extension vector; knowledge is searched by words alone';
-        end;
-    end if;
-    if to_regproc('readable_collections') is not null
-        and exists (select from pg_class where oid = to_regclass('chunk_vectors') and not relrowsecurity) then
-        alter table chunk_vectors enable row level security;
-        create policy readable_vectors on chunk_vectors for select
-            using (embedding = any((select embeddings_of(readable_collections()))::bigint[]));
-        create policy own_vectors on chunk_vectors
-            using (embedding = any((select embeddings_of(array[own_collection()]))::bigint[]));
-    end if;
-end $$
-"""
-
-# with the owner in the index, a word that is frequent for others costs nobody else anything
-_ADD_TRIGRAMS = """
-do $$ begin
-    if to_regclass('history_by_trigrams') is null
-        and (select count(*) from pg_available_extensions where name in ('pg_trgm', 'btree_gin')) = 2 then
-        begin
-            create extension if not exists pg_trgm;
-            create extension if not exists btree_gin;
-            create index history_by_trigrams on history using gin (owner, words gin_trgm_ops);
-            create index runs_by_trigrams on runs using gin (owner, words gin_trgm_ops);
-        exception when insufficient_privilege then
-            raise warning 'nexi may not create the extensions pg_trgm and btree_gin; old questions have no index';
-        end;
-    end if;
-end $$
-"""
+def read_statements(module: str) -> dict[str, str]:
+    """The statements in the file beside a module, each after a line `-- name: NAME`."""
+    parts = Path(module).with_suffix(".sql").read_text(encoding="utf-8").split("-- name: ")[1:]
+    return {name: statement for name, _, statement in (part.partition("\n") for part in parts)}
 
 
 def find_connection_cause(words: str) -> str:

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict
 
 from nexi.errors import BackendError, StoreError
 from nexi.net import breaker
@@ -21,26 +20,10 @@ from nexi.net.breaker import State, Suspension
 from nexi.net.limits import RateLimiter, WaitingLine
 from nexi.ports import Clock
 from nexi.team.limits import MAX_SLOT_S
-from nexi.team.postgres.database import Database, clean_text
+from nexi.team.postgres.database import Database, clean_text, read_statements
 
 SLOT_WAIT_S = 0.1
-
-_RESERVE = """
-insert into rate_limits as r (key, full_at) values (%(key)s, now() + %(step)s * interval '1 second')
-on conflict (key) do update set full_at = greatest(r.full_at, now()) + %(step)s * interval '1 second'
-returning extract(epoch from full_at - now())::float8
-"""
-_GIVE_BACK = "update rate_limits set full_at = full_at - %(step)s * interval '1 second' where key = %(key)s"
-_TRY = """
-insert into rate_limits as r (key, full_at) values (%(key)s, now() + %(step)s * interval '1 second')
-on conflict (key) do update set full_at = greatest(r.full_at, now()) + %(step)s * interval '1 second'
-where greatest(r.full_at, now()) <= now() + %(slack)s * interval '1 second' returning 0
-"""
-_SLOT = """
-update model_slots set holder = %(holder)s, until = now() + %(lease)s * interval '1 second'
-where (server, slot) in (select server, slot from model_slots where server = %(server)s and slot <= %(most)s and until < now()
-    order by slot limit 1 for update skip locked) returning slot
-"""
+SQL = read_statements(__file__)
 
 
 class PostgresPacing:
@@ -76,7 +59,7 @@ class PostgresPacing:
     async def _take_turn(self, key: str) -> None:
         """Reserve the next token and wait for its time."""
         try:
-            rows = await self._fetch(_RESERVE, key)
+            rows = await self._fetch(SQL["reserve"], key)
         except StoreError:
             return await self._alone.wait(key)
         delay = rows[0][0] - self._step - self._slack
@@ -84,16 +67,15 @@ class PostgresPacing:
             return await self._clock.sleep(delay) if delay > 0 else None
         except asyncio.CancelledError:
             with suppress(StoreError):
-                await asyncio.shield(self._fetch(_GIVE_BACK, key))
+                await asyncio.shield(self._fetch(SQL["give_back"], key))
             raise
 
     async def try_take(self, key: str) -> float:
         """Take a token if there is one, and return 0.0; else the seconds after which there is."""
         try:
-            if await self._fetch(_TRY, key):
+            if await self._fetch(SQL["try"], key):
                 return 0.0
-            sql = "select extract(epoch from full_at - now())::float8 from rate_limits where key = %(key)s"
-            rows = await self._fetch(sql, key)
+            rows = await self._fetch(SQL["look"], key)
         except StoreError:
             return self._alone.try_take(key)
         return max(0.0, float(rows[0][0]) - self._slack) if rows else 0.0
@@ -146,11 +128,7 @@ class PostgresBreaker:
         name = self._name(backend)
         with self._database.transaction() as connection:
             connection.execute("select pg_advisory_xact_lock(hashtext(%(backend)s))", name)
-            now, record = connection.execute(
-                "select extract(epoch from clock_timestamp())::float8, "  # now() is before the lock was had
-                "(select state from suspensions where backend = %(backend)s and mark = %(mark)s)",
-                name,
-            ).fetchone()
+            now, record = connection.execute(SQL["read_suspension"], name).fetchone()
             try:
                 before = msgspec.convert(record, Suspension) if record else None
             except msgspec.ValidationError:
@@ -159,11 +137,8 @@ class PostgresBreaker:
             if after is None:
                 connection.execute("delete from suspensions where backend = %(backend)s and mark = %(mark)s", name)
             elif after != before:
-                connection.execute(
-                    "insert into suspensions values (%(backend)s, %(mark)s, %(state)s) "
-                    "on conflict (backend, mark) do update set state = excluded.state",
-                    {**name, "state": msgspec.json.encode(asdict(after)).decode()},
-                )
+                state = msgspec.json.encode(after).decode()
+                connection.execute(SQL["write_suspension"], {**name, "state": state})
         return is_admitted, after
 
     def _name(self, backend: str) -> dict[str, str]:
@@ -190,16 +165,16 @@ class PostgresConcurrency:
             renewal.cancel()
             if slot is not None:
                 with suppress(StoreError):  # its lease runs out by itself
-                    await asyncio.shield(self._fetch(_FREE, holder))
+                    await asyncio.shield(self._fetch(SQL["free_slot"], holder))
 
     async def _take_slot(self, holder: str) -> int | None:
         """The slot, or None where there is no database to ask."""
         while True:
             try:
                 if not self._is_prepared:
-                    await self._fetch(_ADD_SLOTS, holder)
+                    await self._fetch(SQL["add_slots"], holder)
                     self._is_prepared = True
-                if rows := await self._fetch(_SLOT, holder):
+                if rows := await self._fetch(SQL["take_slot"], holder):
                     return int(rows[0][0])
             except StoreError:
                 return None
@@ -209,17 +184,10 @@ class PostgresConcurrency:
         while True:
             await asyncio.sleep(MAX_SLOT_S / 3)
             with suppress(StoreError):
-                await self._fetch(_RENEW, holder)
+                await self._fetch(SQL["renew_slot"], holder)
 
     async def _fetch(self, statement: str, holder: str) -> list[tuple[Any, ...]]:
         return await self._database.in_thread(self._database.fetch, statement, {**self._values, "holder": holder})
-
-
-_ADD_SLOTS = "insert into model_slots (server, slot) select %(server)s, generate_series(1, %(most)s) on conflict do nothing"
-_RENEW = (
-    "update model_slots set until = now() + %(lease)s * interval '1 second' where server = %(server)s and holder = %(holder)s"
-)
-_FREE = "update model_slots set holder = '', until = '-infinity' where server = %(server)s and holder = %(holder)s"
 
 
 def forget_idle_limits(database: Database) -> None:

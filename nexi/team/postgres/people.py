@@ -20,7 +20,7 @@ from msgspec import Struct, convert, to_builtins
 from nexi.errors import NexiError, StoreError
 from nexi.notices import Notice
 from nexi.team import limits
-from nexi.team.postgres.database import UNLIMITED, Database, clean_text
+from nexi.team.postgres.database import UNLIMITED, Database, clean_text, read_statements
 from nexi.text.controls import clean_line
 from nexi.types import Principal, RunAudience, Usage
 
@@ -30,6 +30,7 @@ SCOPES = ("read", "ask")  # to look at one's own, and to change and ask
 TOKEN_PREFIX = "nexi_"  # noqa: S105 - so that scanners recognise a token that was published by mistake
 SECRET_BYTES = 32
 NAMES_LOCK = 0x6E657871
+SQL = read_statements(__file__)
 ACCESS_ACTIONS = ("link_made_by", "sign_in_by_link", "token_made_by", "exported_by")  # in the audit log, under the person's id
 
 
@@ -127,51 +128,28 @@ class People:
         return RunAudience(None in ids, tuple(names[person] for person in people))
 
     def change(self, person: str, *, role: str | None = None, is_disabled: bool | None = None) -> None:
-        self._fetch(
-            "update people set role = coalesce(%(role)s::text, role), disabled = coalesce(%(disabled)s::bool, disabled) "
-            "where id = %(person)s",
-            person=person,
-            role=role,
-            disabled=is_disabled,
-        )
+        self._fetch(SQL["change"], person=person, role=role, disabled=is_disabled)
 
     def remove(self, person: str) -> None:
         """Delete a person with everything of hers. What others have read too stays theirs; the audit log keeps her id."""
         with self.database.transaction(wait_s=limits.MAX_DELETION_S) as connection:
             connection.execute(UNLIMITED)
-            texts = connection.execute(
-                "select digest from page_owners where owner = %(person)s "
-                "union select digest from run_pages join runs using (run) where owner = %(person)s",
-                {"person": person},
-            ).fetchall()
+            texts = connection.execute(SQL["find_texts"], {"person": person}).fetchall()
             connection.execute("delete from people where id = %(person)s", {"person": person})
-            connection.execute(
-                "delete from pages where digest = any(%(digests)s) "
-                "and not exists (select from page_owners where page_owners.digest = pages.digest) "
-                "and not exists (select from run_pages where run_pages.digest = pages.digest)",
-                {"digests": [digest for (digest,) in texts]},
-            )
+            connection.execute(SQL["remove_texts"], {"digests": [digest for (digest,) in texts]})
 
     # proofs
 
     def add_token(self, person: str, name: str, scopes: tuple[str, ...] = SCOPES, days: float | None = None) -> str:
         """A new token; this is the only time it is shown."""
         secret = TOKEN_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
-        self._fetch(
-            "insert into tokens (person, digest, name, scopes, expires) values (%(person)s, %(digest)s, %(name)s, %(scopes)s, "
-            "now() + make_interval(secs => %(seconds)s))",
-            person=person,
-            digest=_digest(secret),
-            name=name,
-            scopes=list(scopes),
-            seconds=None if days is None else days * 86_400,
-        )
+        seconds = None if days is None else days * 86_400
+        self._fetch(SQL["add_token"], person=person, digest=_digest(secret), name=name, scopes=list(scopes), seconds=seconds)
         return secret
 
     def list_tokens(self, person: str) -> list[StoredToken]:
-        rows = self._fetch(
-            "select id, name, scopes, expires, last_used from tokens where person = %(person)s order by created", person=person
-        )
+        sql = "select id, name, scopes, expires, last_used from tokens where person = %(person)s order by created"
+        rows = self._fetch(sql, person=person)
         return [StoredToken(str(row[0]), row[1], tuple(row[2]), row[3], row[4]) for row in rows]
 
     def revoke_token(self, token_id: str, person: str | None = None) -> bool:
@@ -181,12 +159,7 @@ class People:
 
     def find_by_token(self, secret: str) -> Principal | None:
         """Who sent this token; None where it is unknown, expired, or its person disabled."""
-        rows = self._fetch(
-            "select people.id, people.name, people.role, tokens.scopes, tokens.id, "
-            "coalesce(last_used < now() - interval '1 minute', true) from tokens join people on people.id = tokens.person "
-            "where digest = %(digest)s and not disabled and coalesce(expires > now(), true)",
-            digest=_digest(secret),
-        )
+        rows = self._fetch(SQL["find_by_token"], digest=_digest(secret))
         if not rows:
             return None
         person, name, role, scopes, token, is_stale = rows[0]
@@ -207,15 +180,8 @@ class People:
     def find_by_session(self, secret: str) -> Principal | None:
         """Whose session this is; None where it is unknown, idle for too long, too old, or its person disabled."""
         digest = _digest(secret)
-        rows = self._fetch(
-            "select people.id, people.name, people.role, used < now() - interval '1 minute' from sessions "
-            "join people on people.id = sessions.person where digest = %(digest)s "
-            "and not disabled and used > now() - make_interval(hours => %(idle)s) "
-            "and sessions.created > now() - make_interval(days => %(days)s)",
-            digest=digest,
-            idle=limits.MAX_SESSION_IDLE_HOURS,
-            days=limits.MAX_SESSION_DAYS,
-        )
+        times = {"idle": limits.MAX_SESSION_IDLE_HOURS, "days": limits.MAX_SESSION_DAYS}
+        rows = self._fetch(SQL["find_by_session"], digest=digest, **times)
         if not rows:
             return None
         person, name, role, is_stale = rows[0]
@@ -268,11 +234,7 @@ class People:
             display_name = _clean_name(name or email or subject)
             if _is_taken(connection, display_name):
                 display_name = _clean_name(f"{display_name} ({email or subject})")
-            (person,) = connection.execute(
-                "insert into people (name, role) select %s, case when exists (select from people where role = 'administrator') "
-                "then 'user' else 'administrator' end returning id",
-                (display_name,),
-            ).fetchone()
+            (person,) = connection.execute(SQL["add_with_role"], {"name": display_name}).fetchone()
             connection.execute("insert into identities values (%s, %s, %s, %s)", (*key, person, clean_text(email)))
             return str(person)
 
@@ -311,24 +273,14 @@ class People:
 
     def usage_of(self, person: str) -> PersonUsage:
         """What a person has used today, runs that wait included."""
-        rows = self._fetch(
-            "select coalesce(max(runs), 0), coalesce(max(tokens), 0), coalesce(max(cost), 0), running_count(%(person)s), "
-            "stored_bytes(%(person)s) from usage where owner = %(person)s and day = (now() at time zone 'utc')::date",
-            person=person,
-        )
-        return PersonUsage(*rows[0])
+        return PersonUsage(*self._fetch(SQL["usage"], person=person)[0])
 
     # what was done
 
     def record(self, person: str | None, action: str, subject: str = "", address: str = "") -> None:
         """Add a line to the audit log."""
-        self._fetch(
-            "insert into audit (person, action, subject, address) values (%(person)s, %(action)s, %(subject)s, %(address)s)",
-            person=person,
-            action=action,
-            subject=clean_text(subject)[:500],
-            address=clean_text(address)[:100],
-        )
+        sql = "insert into audit (person, action, subject, address) values (%(person)s, %(action)s, %(subject)s, %(address)s)"
+        self._fetch(sql, person=person, action=action, subject=clean_text(subject)[:500], address=clean_text(address)[:100])
 
     def read_audit(self, count: int = 100) -> list[tuple[datetime, str, str, str, str]]:
         """The newest lines of the audit log: time, person, action, subject, address."""
@@ -338,59 +290,32 @@ class People:
 
     def list_access(self, person: str) -> list[AccountAccess]:
         """What administrators did with the account of a person, the newest first."""
-        rows = self._fetch(
-            "select at, action, subject, address from audit where person = %(person)s and action = any(%(actions)s) "
-            "order by number desc limit %(count)s",
-            person=person,
-            actions=list(ACCESS_ACTIONS),
-            count=limits.MAX_ACCESS_LISTED,
-        )
+        rows = self._fetch(SQL["access"], person=person, actions=list(ACCESS_ACTIONS), count=limits.MAX_ACCESS_LISTED)
         return [AccountAccess(*row) for row in rows]
 
     def list_runs(self, count: int = 20) -> list[tuple[str, str, str, str, datetime]]:
         """The newest runs of everybody: id, owner, state, mode, time. What was asked stays with its owner."""
-        rows = self._fetch(
-            "select run, people.name, state, mode, runs.created from runs join people on people.id = owner "
-            "order by runs.created desc limit %(count)s",
-            count=count,
-        )
-        return [(run, name, state, mode, created) for run, name, state, mode, created in rows]
+        return [(run, name, state, mode, created) for run, name, state, mode, created in self._fetch(SQL["runs"], count=count)]
 
     def export(self, person: str) -> dict[str, Any]:
         """Everything that is kept of a person in the database, as JSON values without secrets; run logs line by line."""
-        tables = {
-            "person": "select id, name, role, disabled, created from people where id = %(person)s",
-            "identities": "select issuer, subject, email from identities where person = %(person)s",
-            "tokens": "select id, name, scopes, created, expires, last_used from tokens where person = %(person)s",
-            "sessions": "select created, used from sessions where person = %(person)s order by created",
-            "quotas": "select runs_per_day, tokens_per_day, cost_per_day, running, storage_bytes, models from quotas "
-            "where person = %(person)s",
-            "shares": "select run, person, created from shares where owner = %(person)s order by created",
-            "knowledge_shares": "select person, created from knowledge_shares where owner = %(person)s order by created",
-            "knowledge_answers": "select owner, is_accepted, created from knowledge_answers "
-            "where person = %(person)s order by created",
-            "spaces": "select name, settings, created from spaces where owner = %(person)s order by name",
-            "space_shares": "select name, person, space_shares.created from space_shares join spaces on spaces.id = space "
-            "where space_shares.owner = %(person)s order by name, space_shares.created",
-            "schedules": "select question, mode, every, next_at from schedules where owner = %(person)s order by id",
-            "usage": "select day, runs, tokens, cost from usage where owner = %(person)s order by day",
-            "audit": "select at, action, subject, address from audit where person = %(person)s order by number",
-        }
         data: dict[str, Any] = {}
-        for name, query in tables.items():
-            rows = self._read_all(f"select row_to_json(t)::text from ({query}) t", person=person)  # noqa: S608
-            data[name] = [json.loads(row) for (row,) in rows]
+        for name, query in SQL.items():
+            kind, _, table = name.partition(" ")
+            if kind == "export":
+                rows = self._read_all(f"select row_to_json(t)::text from ({query}) t", person=person)  # noqa: S608
+                data[table] = [json.loads(row) for (row,) in rows]
         entries = self._read_all("select entry from history where owner = %(person)s order by number", person=person)
         data["history"] = [json.loads(entry) for (entry,) in entries]
         data["sources"] = [
             {"url": url, "title": title, "fetched_at": fetched_at, "passages": [json.loads(bytes(c))[0] for c in contents]}
-            for url, title, fetched_at, contents in self._read_all(_PAGES, person=person)
+            for url, title, fetched_at, contents in self._read_all(SQL["sources"], person=person)
         ]
-        texts = self._read_all(_TEXTS, person=person)
+        texts = self._read_all(SQL["texts"], person=person)
         data["pages"] = {digest: bytes(body).decode("utf-8", "replace") for digest, body in texts}
         runs = self._read_all("select run, header from runs where owner = %(person)s order by created", person=person)
         data["runs"] = {
-            run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._read_all(_LINES, run=run))]
+            run: [header.rstrip("\n"), *(line.rstrip("\n") for (line,) in self._read_all(SQL["lines"], run=run))]
             for run, header in runs
         }
         return data
@@ -414,15 +339,6 @@ class PersonalRows:
     ) -> list[tuple[Any, ...]]:
         values = {"owner": self._owner, **values}
         return self._database.fetch_as(self._owner, statement, values, is_alone=is_alone, patience_s=patience_s)
-
-
-_LINES = "select line from facts where run = %(run)s order by n"
-_TEXTS = "select digest, body from page_owners join pages using (digest) where owner = %(person)s order by digest"
-_PAGES = """
-select s.url, s.title, s.fetched_at,
-    (select coalesce(array_agg(c.content order by c.id), '{}') from chunks c where c.body = s.body)
-from sources s join collections k on k.id = s.collection where k.owner = %(person)s order by s.id
-"""
 
 
 def describe_limits(changes: Mapping[str, Any]) -> str:

@@ -7,28 +7,10 @@ makes decides who may write it. Runs whose writer is lost come first, then those
 from __future__ import annotations
 
 from nexi.team.limits import MAX_RESERVED_S
-from nexi.team.postgres.database import Database
+from nexi.team.postgres.database import Database, read_statements
 
+_PICK = read_statements(__file__)["pick"]
 NOTICE = "queue"  # in place of a run's id, among the notices of the database
-
-# a database that has just started waits for the writers that are still alive
-_PICK = """
-with busy as (
-    select owner, count(*) as n from runs
-    where (state = 'running' and lease_until > now())
-        or (is_queued and state in ('waiting', 'running') and queued_at > now())
-    group by owner
-)
-update runs set queued_at = now() + make_interval(secs => %(reserved)s) where run = (
-    select run from runs left join busy using (owner) left join quotas on person = owner
-    where is_queued and state in ('waiting', 'running') and queued_at <= now() and (lease_until is null or lease_until < now())
-        and (state = 'running' or not %(is_lost)s)
-        and (state = 'waiting' or pg_postmaster_start_time() < now() - make_interval(secs => %(lease)s))
-        and coalesce(quotas.running, 1000) > coalesce(busy.n, 0)
-    order by state = 'running' desc, coalesce(busy.n, 0), queued_at, run
-    limit 1 for update of runs skip locked
-) returning run, owner
-"""
 
 
 class RunPicker:

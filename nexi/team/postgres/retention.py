@@ -7,27 +7,10 @@ and deleted a week later, so that a wrong setting or a clock that jumped can be 
 from __future__ import annotations
 
 from nexi.team.limits import DELETION_NOTICE_DAYS, MAX_STATEMENT_S
-from nexi.team.postgres.database import Database
+from nexi.team.postgres.database import Database, read_statements
 
 RETENTION_LOCK = 0x6E657870
-
-_MARK = """
-with sized as (
-    select run, created, sum(bytes) over (partition by owner order by created desc, run) as until_here,
-        not is_kept and (state in ('finished', 'failed') or (lease_until is null and not is_queued)) as may_go
-    from runs
-), due as (
-    select run from sized
-    where may_go and (created < now() - make_interval(days => %(days)s) or until_here > %(bytes)s)
-)
-update runs set expires = case when run in (select run from due) then now() + make_interval(days => %(notice)s) end
-where (expires is null) = (run in (select run from due))
-"""
-_DELETE = "delete from runs where expires < now() and not is_kept and not coalesce(lease_until > now(), false) returning 1"
-_PAGES = """
-delete from pages where used < now() - interval '1 hour'
-and not exists (select from run_pages where run_pages.digest = pages.digest)
-"""
+SQL = read_statements(__file__)
 
 
 def prune_expired(database: Database, keep_days: int, max_mb: int) -> int:
@@ -37,7 +20,7 @@ def prune_expired(database: Database, keep_days: int, max_mb: int) -> int:
         (is_first,) = connection.execute("select pg_try_advisory_xact_lock(%s)", (RETENTION_LOCK,)).fetchone()
         if not is_first:
             return 0  # another worker is at it
-        connection.execute(_MARK, values)
-        count = len(connection.execute(_DELETE).fetchall())
-        connection.execute(_PAGES)
+        connection.execute(SQL["mark"], values)
+        count = len(connection.execute(SQL["remove_runs"]).fetchall())
+        connection.execute(SQL["remove_pages"])
         return count

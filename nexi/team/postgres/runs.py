@@ -19,24 +19,11 @@ from nexi.errors import RunTakenError, StoreError
 from nexi.events import Fact
 from nexi.notices import Notice
 from nexi.ports import Clock
-from nexi.runs.log_format import (
-    RUN_ID,
-    ReadLog,
-    RunSummary,
-    check_run_id,
-    encode_fact,
-    encode_header,
-    locked_error,
-    new_long_id,
-    no_such_run,
-    parse_log,
-    refuse_ended,
-    summarise_run,
-    try_unseal,
-)
+from nexi.runs import log_format
+from nexi.runs.log_format import ReadLog, RunSummary, locked_error
 from nexi.team.limits import MAX_RETRY_S
 from nexi.team.postgres.commits import FactBatch, FactRow, taken_error
-from nexi.team.postgres.database import MAX_ROWS, Database, clean_text
+from nexi.team.postgres.database import MAX_ROWS, Database, clean_text, read_statements
 from nexi.team.postgres.sharing import SHARED_WITH_ME
 from nexi.types import content_digest
 
@@ -48,10 +35,8 @@ QUOTA_STOP = Notice(
     "ask again tomorrow, or ask an administrator for more",
 )
 
-SUBMIT_RUN = (
-    "insert into runs (run, owner, header, question, words, mode, request, state, is_queued, queued_at) "
-    "values (%(run)s, %(owner)s, %(header)s, %(question)s, %(words)s, %(mode)s, %(request)s, 'waiting', true, now())"
-)
+SQL = read_statements(__file__)
+SUBMIT_RUN = SQL["submit"]
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
 _READABLE = f"run = %(run)s and (owner = %(owner)s or {SHARED_WITH_ME})"
 _IS_RUNNING = "(state = 'waiting' or (state = 'running' and (is_queued or lease_until > now())))"
@@ -63,11 +48,6 @@ _IN_STATE = {
     "failed": "state = 'failed'",
     "damaged": "false",  # a row is whole or not there
 }
-
-_FIRST_LINE, _LAST_LINE = (
-    f"(select line from facts where facts.run = runs.run order by n {order} limit 1)"  # noqa: S608
-    for order in ("asc", "desc")
-)
 
 
 class ClaimedRun(Struct, frozen=True):
@@ -120,7 +100,9 @@ class PostgresRunLog:
         self._count += 1
         number, self._ended = self._count, isinstance(fact, events.TERMINAL)
         elapsed = self._clock.monotonic() - self._began
-        self._pending.append(FactRow(number, fact, encode_fact(number, self._clock.now(), elapsed, fact).decode("ascii")))
+        self._pending.append(
+            FactRow(number, fact, log_format.encode_fact(number, self._clock.now(), elapsed, fact).decode("ascii"))
+        )
         if self._next is None:
             self._next = asyncio.ensure_future(self._commit_after(self._current))
         commit = self._next
@@ -138,7 +120,7 @@ class PostgresRunLog:
             return
         new_run = {
             "owner": self._owner,
-            "header": encode_header(self.run_id, self._clock.now()).decode("ascii"),
+            "header": log_format.encode_header(self.run_id, self._clock.now()).decode("ascii"),
             "holder": self._database.holder,
             "lease": self._database.lease_s,
         }
@@ -178,8 +160,7 @@ class PostgresRunLog:
         if not (self._ended or self.is_taken or self._owner):
             await self._database.in_thread(
                 partial(self._database.fetch, patience_s=MAX_RETRY_S),
-                "update runs set lease_until = null, holder = null, queued_at = '-infinity' "
-                "where run = %(run)s and epoch = %(epoch)s",
+                SQL["give_back"],
                 {"run": self.run_id, "epoch": self.epoch},
             )
 
@@ -194,10 +175,7 @@ class PostgresPages:
         digest, body = content_digest(text), text.encode("utf-8", "surrogatepass")
         await self._database.in_thread(
             partial(self._database.fetch, patience_s=MAX_RETRY_S),
-            "with kept as (insert into pages (digest, body) values (%(digest)s, %(body)s) "
-            "on conflict (digest) do update set used = now() returning digest) "
-            "insert into page_owners (digest, owner, bytes) "
-            "select digest, %(owner)s, %(size)s from kept on conflict do nothing",
+            SQL["put_page"],
             {"digest": digest, "body": body, "owner": self._owner, "size": len(body)},
         )
         return digest
@@ -219,7 +197,7 @@ class PostgresRuns:
 
     def create(self) -> PostgresRunLog:
         """A new run; its row is made with its first fact."""
-        return PostgresRunLog(self._database, self._clock, new_long_id(), epoch=1, owner=self._owner)
+        return PostgresRunLog(self._database, self._clock, log_format.new_long_id(), epoch=1, owner=self._owner)
 
     def submit(self, question: str, mode: str, request: dict[str, Any]) -> str:
         """A new run for the workers, by its id."""
@@ -237,20 +215,11 @@ class PostgresRuns:
 
     def claim(self, run_id: str) -> ClaimedRun:
         """Become the writer of a run that has none; whoever wrote it before is refused from now on."""
-        rows = self._fetch_mine(
-            "update runs set epoch = epoch + 1, losses = losses + (holder is not null)::int, holder = %(holder)s, "
-            "state = 'running', stop_requested = false, "
-            "lease_until = now() + make_interval(secs => %(lease)s) where {mine} and state in ('waiting', 'running') "
-            "and (lease_until is null or lease_until < now()) "
-            "and coalesce((select running from quotas where person = owner), 1000) > running_count(owner) "
-            "returning epoch, question, mode, request",
-            run_id,
-            {"holder": self._database.holder, "lease": self._database.lease_s},
-            is_alone=True,
-        )
+        values = {"holder": self._database.holder, "lease": self._database.lease_s}
+        rows = self._fetch_mine(SQL["claim"], run_id, values, is_alone=True)
         read = self.open_log(run_id)
         if not rows:
-            refuse_ended(run_id, read)
+            log_format.refuse_ended(run_id, read)
             raise locked_error(run_id)
         ((epoch, question, mode, request),) = rows
         log = PostgresRunLog(self._database, self._clock, run_id, epoch=epoch, count=len(read.facts), work_s=read.seconds)
@@ -262,12 +231,8 @@ class PostgresRuns:
         return int(losses)
 
     def open_log(self, run_id: str) -> ReadLog:
-        header, lines = self._ask(
-            "select header, (select array_agg(line order by n) from facts where facts.run = runs.run) "
-            "from runs where {readable}",
-            run_id,
-        )
-        return parse_log(run_id, "".join([header, *(lines or ())]).encode("ascii"))
+        header, lines = self._ask(SQL["open"], run_id)
+        return log_format.parse_log(run_id, "".join([header, *(lines or ())]).encode("ascii"))
 
     async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
         await self._database.wait_for_notice(run_id, timeout_s)
@@ -283,14 +248,10 @@ class PostgresRuns:
         return self._summarise("run = any(%(runs)s)", runs=list(run_ids)) if run_ids else []
 
     def _summarise(self, condition: str, newest: int = 0, **values: Any) -> list[RunSummary]:
-        rows = self._database.fetch_as(
-            self._owner,
-            f"select run, header, question, mode, {_IS_RUNNING}, bytes, {_FIRST_LINE}, {_LAST_LINE} "  # noqa: S608
-            f"from runs where owner = %(owner)s and {condition} order by created desc, run desc limit %(limit)s",
-            {"owner": self._owner, "limit": newest or MAX_ROWS, **values},
-        )
+        statement = SQL["summarise"].format(is_running=_IS_RUNNING, condition=condition)
+        rows = self._database.fetch_as(self._owner, statement, {"owner": self._owner, "limit": newest or MAX_ROWS, **values})
         return [
-            summarise_run(
+            log_format.summarise_run(
                 run,
                 json.loads(header)["created"],
                 size,
@@ -302,7 +263,9 @@ class PostgresRuns:
         ]
 
     def has_run(self, run_id: str) -> bool:
-        return bool(RUN_ID.fullmatch(run_id)) and bool(self._fetch_mine("select 1 from runs where {readable}", run_id))
+        return bool(log_format.RUN_ID.fullmatch(run_id)) and bool(
+            self._fetch_mine("select 1 from runs where {readable}", run_id)
+        )
 
     def is_running(self, run_id: str) -> bool:
         return self._fetch_mine(f"select {_IS_RUNNING} from runs where {{readable}}", run_id) == [(True,)]  # noqa: S608
@@ -318,18 +281,14 @@ class PostgresRuns:
         return self._fetch_mine("select cancel_requested from runs where {mine}", run_id) == [(True,)]
 
     def remove(self, run_id: str) -> None:
-        rows = self._fetch_mine(
-            "delete from runs where {mine} and not (state = 'running' and coalesce(lease_until > now(), false)) returning run",
-            run_id,
-        )
-        if not rows:
+        if not self._fetch_mine(SQL["remove"], run_id):
             self._ask("select run from runs where {mine}", run_id)
             raise locked_error(run_id)
 
     def _ask(self, statement: str, run_id: str) -> tuple[Any, ...]:
         rows = self._fetch_mine(statement, run_id)
         if not rows:
-            raise no_such_run(run_id)
+            raise log_format.no_such_run(run_id)
         (row,) = rows
         return row
 
@@ -337,18 +296,18 @@ class PostgresRuns:
         self, statement: str, run_id: str, values: Mapping[str, Any] | None = None, **options: bool
     ) -> list[tuple[Any, ...]]:
         mine = statement.format(mine=_MINE, readable=_READABLE)
-        bound_values = {"run": check_run_id(run_id), "owner": self._owner, **(values or {})}
+        bound_values = {"run": log_format.check_run_id(run_id), "owner": self._owner, **(values or {})}
         return self._database.fetch_as(self._owner, mine, bound_values, **options)
 
 
 def describe_waiting_run(owner: str, question: str, mode: str, request: dict[str, Any], clock: Clock) -> dict[str, str]:
     """The row of a new run for the workers, for SUBMIT_RUN."""
-    run_id = new_long_id()
+    run_id = log_format.new_long_id()
     texts = {"question": clean_text(question), "words": clean_text(question.casefold()), "request": json.dumps(request)}
-    header = encode_header(run_id, clock.now()).decode("ascii")
+    header = log_format.encode_header(run_id, clock.now()).decode("ascii")
     return {"run": run_id, "owner": owner, "header": header, "mode": mode, **texts}
 
 
 def _fact_of(line: str | None) -> dict[str, Any]:
-    fact: dict[str, Any] = try_unseal((line or "").encode("ascii")).get("fact", {})
+    fact: dict[str, Any] = log_format.try_unseal((line or "").encode("ascii")).get("fact", {})
     return fact

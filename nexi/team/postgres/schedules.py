@@ -15,17 +15,14 @@ from nexi.errors import NexiError
 from nexi.notices import Notice
 from nexi.ports import Clock
 from nexi.team.limits import MAX_DUE_SCHEDULES, MAX_SCHEDULES
-from nexi.team.postgres.database import Database, clean_text
+from nexi.team.postgres.database import MAX_ROWS, Database, clean_text, read_statements
 from nexi.team.postgres.people import PersonalRows
 from nexi.team.postgres.runs import SUBMIT_RUN, describe_waiting_run
 from nexi.types import Schedule
 
 INTERVALS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
 _COLUMNS = "id, owner::text, question, mode, every, next_at, last_run"
-_NEXT_TIME = (
-    "update schedules set last_run = coalesce(%s, last_run), next_at = next_at + every * "
-    "(1 + floor(extract(epoch from now() - next_at) / extract(epoch from every))) where id = %s"
-)
+SQL = read_statements(__file__)
 
 
 def name_interval(every: timedelta) -> str:
@@ -42,13 +39,8 @@ class Schedules:
         self, owner: str, question: str, mode: str, request: dict[str, Any], *, every: timedelta, first: datetime | None = None
     ) -> int:
         """A new schedule, by its id; without `first` it is due at once."""
-        rows = self._database.fetch(
-            "insert into schedules (owner, question, mode, request, every, next_at) values (%(owner)s, %(question)s, %(mode)s, "
-            "%(request)s, %(every)s, coalesce(%(first)s, now())) returning id",
-            {"owner": owner, "question": clean_text(question), "mode": mode, "every": every, "first": first}
-            | {"request": json.dumps(request)},
-        )
-        return int(rows[0][0])
+        row = _describe_schedule(question, mode, request, every, first)
+        return int(self._database.fetch(SQL["add"], {"owner": owner, "most": MAX_ROWS, **row})[0][0])
 
     def list_all(self) -> list[Schedule]:
         rows = self._database.fetch(f"select {_COLUMNS} from schedules order by next_at, id")  # noqa: S608
@@ -65,19 +57,15 @@ class Schedules:
         if not self._database.fetch("select 1 from schedules where next_at <= now() limit 1"):
             return runs
         with self._database.transaction() as connection:
-            rows = connection.execute(
-                "select schedules.id, owner, question, mode, request from schedules join people on people.id = owner "
-                "where next_at <= now() and not disabled order by next_at limit %s for update of schedules skip locked",
-                (MAX_DUE_SCHEDULES,),
-            ).fetchall()
+            rows = connection.execute(SQL["due"], (MAX_DUE_SCHEDULES,)).fetchall()
             for schedule, owner, question, mode, request in rows:
                 (quota,) = connection.execute("select take_run(%s, true)", (owner,)).fetchone()
                 if quota:  # it is asked again when it is due the next time
-                    connection.execute(_NEXT_TIME, (None, schedule))
+                    connection.execute(SQL["advance"], (None, schedule))
                     continue
                 row = describe_waiting_run(str(owner), question, mode, request, self._clock)
                 connection.execute(SUBMIT_RUN, row)
-                connection.execute(_NEXT_TIME, (row["run"], schedule))
+                connection.execute(SQL["advance"], (row["run"], schedule))
                 runs.append((row["run"], row["owner"]))
         return runs
 
@@ -92,18 +80,8 @@ class PersonalSchedules(PersonalRows):
     def add(
         self, question: str, mode: str, request: dict[str, Any], *, every: timedelta, first: datetime | None = None
     ) -> Schedule:
-        rows = self._fetch(
-            "insert into schedules (owner, question, mode, request, every, next_at) "  # noqa: S608
-            "select %(owner)s, %(question)s, %(mode)s, %(request)s, %(every)s, coalesce(%(first)s, now()) "
-            f"where (select count(*) from schedules where owner = %(owner)s) < %(most)s returning {_COLUMNS}",
-            question=clean_text(question),
-            mode=mode,
-            request=json.dumps(request),
-            every=every,
-            first=first,
-            most=MAX_SCHEDULES,
-            is_alone=True,
-        )
+        row = _describe_schedule(question, mode, request, every, first)
+        rows = self._fetch(SQL["add"], is_alone=True, most=MAX_SCHEDULES, **row)
         if not rows:
             raise NexiError(
                 Notice("limit.schedules", "you have {most} schedules, the most that one person may have", most=MAX_SCHEDULES),
@@ -116,6 +94,13 @@ class PersonalSchedules(PersonalRows):
         sql = "delete from schedules where id = %(id)s and owner = %(owner)s returning id"
         if not self._fetch(sql, id=schedule, is_alone=True):
             raise _no_such_schedule(schedule, "GET /v1/schedules lists yours")
+
+
+def _describe_schedule(
+    question: str, mode: str, request: dict[str, Any], every: timedelta, first: datetime | None
+) -> dict[str, Any]:
+    texts = {"question": clean_text(question), "mode": mode, "request": json.dumps(request)}
+    return {**texts, "every": every, "first": first}
 
 
 def _no_such_schedule(schedule: int, fix: str) -> NexiError:

@@ -11,14 +11,12 @@ from typing import Any
 from nexi.errors import NexiError
 from nexi.runs.log_format import check_run_id, no_such_run
 from nexi.team.limits import MAX_SHARED_LISTED
-from nexi.team.postgres.database import clean_text
+from nexi.team.postgres.database import clean_text, read_statements
 from nexi.team.postgres.people import PersonalRows
 from nexi.types import KnowledgeOffer, RunAudience, SharedRun
 
-SHARED_WITH_ME = (
-    "exists (select from shares where shares.run = runs.run and shares.owner <> %(owner)s "
-    "and (shares.person = %(owner)s or shares.person is null))"
-)
+SQL = read_statements(__file__)
+SHARED_WITH_ME = SQL["shared_with_me"]
 
 
 class SharedRows(PersonalRows):
@@ -29,16 +27,8 @@ class SharedRows(PersonalRows):
     ) -> list[str]:
         """Let exactly these people read what `mine` selects, and return their ids. Raises `missing` where that is nothing."""
         ids = [self._people.find(name) for name in audience.people]
-        key = columns.partition(",")[0]
-        rows = self._fetch(
-            f"with mine as ({mine}), wanted as (select unnest(%(people)s::uuid[]) as person), "  # noqa: S608
-            f"gone as (delete from {table} where {key} in (select {key} from mine) "
-            f"and not exists (select from wanted where wanted.person is not distinct from {table}.person)), "
-            f"added as (insert into {table} ({columns}, person) select {columns}, person from mine, wanted "
-            f"where person is distinct from owner on conflict do nothing) select {key} from mine",
-            people=[*ids, *([None] if audience.team else [])],
-            **values,
-        )
+        statement = SQL["replace"].format(mine=mine, table=table, columns=columns, key=columns.partition(",")[0])
+        rows = self._fetch(statement, people=[*ids, *([None] if audience.team else [])], **values)
         if missing and not rows:
             raise missing
         return ids
@@ -48,11 +38,7 @@ class PostgresSharing(SharedRows):
     """The runs that one person shares, and those that others share with her."""
 
     def read_audience(self, run_id: str) -> RunAudience:
-        rows = self._fetch(
-            "select shares.run is not null, shares.person from runs left join shares using (run) "
-            "where runs.run = %(run)s and runs.owner = %(owner)s order by shares.created",
-            run=check_run_id(run_id),
-        )
+        rows = self._fetch(SQL["read_run"], run=check_run_id(run_id))
         if not rows:
             raise no_such_run(run_id)
         return self._people.name_audience([person for is_shared, person in rows if is_shared])
@@ -63,11 +49,7 @@ class PostgresSharing(SharedRows):
         self._people.record(self._owner, "share_run", run_id)
 
     def list_shared(self) -> list[SharedRun]:
-        rows = self._fetch(
-            f"select run, owner, question, mode, state, created from runs where {SHARED_WITH_ME} "  # noqa: S608
-            "order by created desc limit %(limit)s",
-            limit=MAX_SHARED_LISTED,
-        )
+        rows = self._fetch(SQL["runs"].format(shared_with_me=SHARED_WITH_ME), limit=MAX_SHARED_LISTED)
         names = self._people.find_names([str(owner) for _, owner, *_ in rows])
         return [
             SharedRun(run, names[str(owner)], question, mode, state, created.isoformat(timespec="milliseconds"))
@@ -91,13 +73,7 @@ class PostgresKnowledgeSharing(SharedRows):
         return self._people.find_names([str(owner) for (owner,) in self._fetch("select accepted_owners()")])
 
     def list_offers(self) -> list[KnowledgeOffer]:
-        rows = self._fetch(
-            "select shares.owner, answers.is_accepted from (select owner, min(created) as created from knowledge_shares "
-            "where owner <> %(owner)s and (person = %(owner)s or person is null) group by owner) shares "
-            "left join knowledge_answers answers on answers.owner = shares.owner and answers.person = %(owner)s "
-            "order by shares.created, shares.owner limit %(limit)s",
-            limit=MAX_SHARED_LISTED,
-        )
+        rows = self._fetch(SQL["offers"], limit=MAX_SHARED_LISTED)
         names = self._people.find_names([str(owner) for owner, _ in rows])
         return [
             KnowledgeOffer(str(owner), names[str(owner)], "offered" if answer is None else "accepted" if answer else "muted")
@@ -105,16 +81,7 @@ class PostgresKnowledgeSharing(SharedRows):
         ]
 
     def answer_offer(self, owner: str, *, is_accepted: bool) -> None:
-        rows = self._fetch(
-            "insert into knowledge_answers (person, owner, is_accepted) "
-            "select distinct %(owner)s::uuid, owner, %(is_accepted)s from knowledge_shares where owner::text = %(sharer)s "
-            "and owner <> %(owner)s and (person = %(owner)s or person is null) "
-            "on conflict (person, owner) do update set is_accepted = excluded.is_accepted, created = now() returning owner",
-            sharer=clean_text(owner),
-            is_accepted=is_accepted,
-        )
-        if not rows:
-            raise NexiError(
-                "this knowledge base is not shared with you", cause="it never was, or it was taken back", code="not_found"
-            )
+        if not self._fetch(SQL["answer"], sharer=clean_text(owner), is_accepted=is_accepted):
+            cause = "it never was, or it was taken back"
+            raise NexiError("this knowledge base is not shared with you", cause=cause, code="not_found")
         self._people.record(self._owner, "accept_knowledge" if is_accepted else "mute_knowledge", owner)

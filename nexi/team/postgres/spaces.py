@@ -9,16 +9,13 @@ from typing import Any
 
 from nexi.errors import NexiError
 from nexi.spaces import MAX_SPACES, check_space, decode_space, encode_space, no_such_space, space_exists, too_many_spaces
-from nexi.team.postgres.database import clean_text
+from nexi.team.postgres.database import clean_text, read_statements
 from nexi.team.postgres.people import PersonalRows
 from nexi.team.postgres.sharing import SharedRows
 from nexi.types import RunAudience, Space
 
 _READABLE = "select name, settings, owner::text from spaces "  # of the rows that the policies let this person see
-_INSERT = (
-    "insert into spaces (owner, name, settings) select %(owner)s, %(name)s, %(settings)s "
-    "where (select count(*) from spaces where owner = %(owner)s) < %(most)s on conflict do nothing returning name"
-)
+SQL = read_statements(__file__)
 
 
 class PostgresSpaces(PersonalRows):
@@ -42,7 +39,7 @@ class PostgresSpaces(PersonalRows):
 
     def add(self, space: Space) -> None:
         space = check_space(space)
-        if self._fetch(_INSERT, name=space.name, settings=encode_space(space), most=MAX_SPACES, is_alone=True):
+        if self._fetch(SQL["add"], name=space.name, settings=encode_space(space), most=MAX_SPACES, is_alone=True):
             return
         if any(other.name == space.name for other in self.list_all() if not other.owner):
             raise space_exists(space.name)
@@ -71,12 +68,7 @@ class PostgresSpaceSharing(SharedRows):
     """Who reads the spaces of one person and asks in them."""
 
     def read_audience(self, name: str) -> RunAudience:
-        rows = self._fetch(
-            "select shares.space is not null, shares.person from spaces "
-            "left join space_shares shares on shares.space = spaces.id "
-            "where spaces.owner = %(owner)s and name = %(name)s order by shares.created, shares.person",
-            name=clean_text(name),
-        )
+        rows = self._fetch(SQL["read_audience"], name=clean_text(name))
         if not rows:
             raise no_such_space(name)
         return self._people.name_audience([person for is_shared, person in rows if is_shared])

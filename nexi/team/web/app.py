@@ -153,7 +153,7 @@ class _PersonalApps:
     async def _open_app(self, person: str) -> AsyncIterator[Starlette]:
         nexi, queue = self._team.build_nexi(person), self._team.queue_of(person)
         host = RunHost(nexi, self._metrics, max_runs=self._most_runs, queue=queue)
-        app = build_personal_app(host, more=[*shares.routes(), *schedules.routes(), *team_page.routes()])
+        app = build_personal_app(host, more=[*shares.CONTRACT.routes, *schedules.CONTRACT.routes, *team_page.CONTRACT.routes])
         async with app.router.lifespan_context(app):
             yield app
 

@@ -14,20 +14,20 @@ from msgspec import Meta
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.app.request import request_to_dict
 from nexi.team.assembly import INTERVALS, name_interval
 from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
 from nexi.types import Schedule
+from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
 from nexi.web.schemas import RunQuestion
 from nexi.web.spaces import team_state_of
 
-__all__ = ["routes"]
+CONTRACT = Contract()
 
 
 class NewSchedule(RunQuestion, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -37,20 +37,14 @@ class NewSchedule(RunQuestion, frozen=True, forbid_unknown_fields=True, kw_only=
     first: Annotated[str, Meta(max_length=40, description="When it is asked first, as 2026-12-31T07:00Z.")] = ""
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/v1/schedules", _list_schedules, methods=["GET"]),
-        Route("/v1/schedules", _add_schedule, methods=["POST"]),
-        Route("/v1/schedules/{id}", _remove_schedule, methods=["DELETE"]),
-    ]
-
-
+@CONTRACT.serve("GET /v1/schedules")
 async def _list_schedules(request: Request) -> Response:
     """One's own, the one that is due next first."""
     schedules = await asyncio.to_thread(team_state_of(request).schedules.list_all)
     return json_reply({"schedules": [_schedule_to_dict(schedule) for schedule in schedules]})
 
 
+@CONTRACT.serve("POST /v1/schedules")
 async def _add_schedule(request: Request) -> Response:
     """Ask a question again and again, with the options of a run; a plan waits for nobody."""
     body, store = await read_body(request, NewSchedule), team_state_of(request).schedules
@@ -72,6 +66,7 @@ async def _add_schedule(request: Request) -> Response:
     return json_reply(_schedule_to_dict(schedule), 201, {"location": f"/v1/schedules/{schedule.id}"})
 
 
+@CONTRACT.serve("DELETE /v1/schedules/{id}")
 async def _remove_schedule(request: Request) -> Response:
     number = request.path_params["id"]
     if not (number.isascii() and number.isdecimal() and len(number) <= 18):

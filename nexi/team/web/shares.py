@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, read_body
 from nexi.web.spaces import read_audience, team_state_of
 
-__all__ = ["routes"]
+CONTRACT = Contract()
 
 
 class OfferAnswer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,23 +27,13 @@ class OfferAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     accepted: bool
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/v1/runs/{id}/shares", _show_audience, methods=["GET"]),
-        Route("/v1/runs/{id}/shares", _set_audience, methods=["PUT"]),
-        Route("/v1/shared-runs", _list_shared, methods=["GET"]),
-        Route("/v1/knowledge/shares", _show_knowledge_audience, methods=["GET"]),
-        Route("/v1/knowledge/shares", _set_knowledge_audience, methods=["PUT"]),
-        Route("/v1/shared-knowledge", _list_shared_knowledge, methods=["GET"]),
-        Route("/v1/shared-knowledge/{owner}", _answer_offer, methods=["PUT"]),
-    ]
-
-
+@CONTRACT.serve("GET /v1/runs/{id}/shares")
 async def _show_audience(request: Request) -> Response:
     audience = await asyncio.to_thread(team_state_of(request).sharing.read_audience, request.path_params["id"])
     return json_reply(msgspec.to_builtins(audience))
 
 
+@CONTRACT.serve("PUT /v1/runs/{id}/shares")
 async def _set_audience(request: Request) -> Response:
     """Let exactly these people read it; nobody else, where none is named."""
     audience = await read_audience(request)
@@ -51,22 +41,26 @@ async def _set_audience(request: Request) -> Response:
     return await _show_audience(request)
 
 
+@CONTRACT.serve("GET /v1/shared-runs")
 async def _list_shared(request: Request) -> Response:
     runs = await asyncio.to_thread(team_state_of(request).sharing.list_shared)
     return json_reply({"runs": [msgspec.to_builtins(run) for run in runs]})
 
 
+@CONTRACT.serve("GET /v1/knowledge/shares")
 async def _show_knowledge_audience(request: Request) -> Response:
     audience = await asyncio.to_thread(team_state_of(request).knowledge_sharing.read_audience)
     return json_reply(msgspec.to_builtins(audience))
 
 
+@CONTRACT.serve("PUT /v1/knowledge/shares")
 async def _set_knowledge_audience(request: Request) -> Response:
     """Let exactly these people read all of one's knowledge base; nobody else, where none is named."""
     await asyncio.to_thread(team_state_of(request).knowledge_sharing.set_audience, await read_audience(request))
     return await _show_knowledge_audience(request)
 
 
+@CONTRACT.serve("GET /v1/shared-knowledge")
 async def _list_shared_knowledge(request: Request) -> Response:
     """Whose knowledge bases one may read, and the names of those whose are searched with one's own, since one accepted them."""
     offers = await asyncio.to_thread(team_state_of(request).knowledge_sharing.list_offers)
@@ -74,6 +68,7 @@ async def _list_shared_knowledge(request: Request) -> Response:
     return json_reply({"people": people, "offers": [msgspec.to_builtins(offer) for offer in offers]})
 
 
+@CONTRACT.serve("PUT /v1/shared-knowledge/{owner}")
 async def _answer_offer(request: Request) -> Response:
     """Accept the knowledge base of somebody, so that it enters one's answers, or mute it."""
     answer = await read_body(request, OfferAnswer)

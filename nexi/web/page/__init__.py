@@ -19,12 +19,12 @@ from urllib.parse import urlencode
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import Nexi, check_run_id
 from nexi.errors import NexiError
 from nexi.events import SentenceMark
+from nexi.web.contract import Contract
 from nexi.web.exports import export_response
 from nexi.web.guard import PANELS
 from nexi.web.page import asking, checking, completions, history, knowledge, pictures, settings, setup, sharing
@@ -34,7 +34,7 @@ from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, vie
 from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
-__all__ = ["respond_compressed", "respond_in_language", "routes", "show_index"]
+__all__ = ["ROUTES", "respond_compressed", "respond_in_language", "show_index"]
 
 FILES = {
     "style.css": "text/css",
@@ -60,6 +60,7 @@ OPEN_SEARCH = """<?xml version="1.0" encoding="UTF-8"?>
 <Url type="application/x-suggestions+json" template="{origin}/suggest?q={{searchTerms}}"/>
 </OpenSearchDescription>
 """
+CONTRACT = Contract()
 AROUND = 1500  # characters shown before and after the evidence
 
 
@@ -77,45 +78,21 @@ class AnswerDraft(Struct, frozen=True, forbid_unknown_fields=True):
     marks: Annotated[tuple[DraftMark, ...], Meta(max_length=2_000)] = ()
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/", show_index, methods=["GET"]),
-        Route("/runs/{id}", show_index, methods=["GET"]),
-        Route("/spaces/{name}", show_index, methods=["GET"]),
-        *(Route(path, show_index, methods=["GET"]) for path in PANELS),
-        Route("/static/opensearch.xml", _describe_search, methods=["GET"]),
-        Route("/static/sentences", _show_sentences, methods=["GET"]),
-        Route("/static/{name}", _serve_static, methods=["GET"]),
-        Route("/page/render", _render_draft, methods=["POST"]),
-        Route("/page/runs/{id}", _show_run, methods=["GET"]),
-        Route("/page/runs/{id}/picture", pictures.send_picture, methods=["GET"]),
-        Route("/page/runs/{id}/passage", _show_passage, methods=["GET"]),
-        Route("/page/runs/{id}/export", _export_file, methods=["GET"]),
-        Route("/page/runs/{id}/timeline", _show_timeline, methods=["GET"]),
-        Route("/page/check", _show_words, methods=["GET"]),
-        Route("/page/table", _show_words, methods=["GET"]),
-        *asking.routes(),
-        *checking.routes(),
-        *completions.routes(),
-        *history.routes(),
-        *knowledge.routes(),
-        *setup.routes(),
-        *settings.routes(),
-        *sharing.routes(),
-    ]
-
-
+@CONTRACT.serve("GET /static/sentences")
 async def _show_sentences(request: Request) -> Response:
     """What the server says in English, in the language of the reader."""
     return respond_in_language(request, sentences_bytes, "application/json")
 
 
+@CONTRACT.serve("GET /page/check")
+@CONTRACT.serve("GET /page/table")
 async def _show_words(request: Request) -> Response:
     """The words of a panel, which come with it since few readers open it."""
     texts = await asyncio.to_thread(read_texts, language_of(request))
     return json_reply(texts[request.url.path.rpartition("/")[2]])
 
 
+@CONTRACT.serve("GET /static/opensearch.xml")
 async def _describe_search(request: Request) -> Response:
     """How a browser asks here from its address bar."""
     origin = html.escape(f"{request.url.scheme}://{request.url.netloc}")
@@ -130,6 +107,11 @@ async def show_index(request: Request) -> Response:
     return respond_in_language(request, index_bytes, "text/html")
 
 
+for _path in ("/", "/runs/{id}", "/spaces/{name}", *PANELS):
+    CONTRACT.serve(f"GET {_path}")(show_index)
+
+
+@CONTRACT.serve("GET /static/{name}")  # after what is made
 async def _serve_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in FILES:
@@ -158,12 +140,14 @@ def respond_compressed(
     return Response(read(accepts), media_type=media_type, headers={**HEADERS, **headers, **more})
 
 
+@CONTRACT.serve("POST /page/render")
 async def _render_draft(request: Request) -> Response:
     """An answer under way, as HTML."""
     draft = await read_body(request, AnswerDraft)
     return json_reply({"html": await asyncio.to_thread(draft_html, draft.text, draft.marks)})
 
 
+@CONTRACT.serve("GET /page/runs/{id}")
 async def _show_run(request: Request) -> Response:
     """A finished run as the page shows it: its answer with its evidence, its sources and where the time went."""
     try:
@@ -181,6 +165,7 @@ async def _show_run(request: Request) -> Response:
     return told_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
 
 
+@CONTRACT.serve("GET /page/runs/{id}/export")
 async def _export_file(request: Request) -> Response:
     """The run as a file, in one of the formats."""
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
@@ -190,6 +175,7 @@ async def _export_file(request: Request) -> Response:
     return await export_response(request, log, run_id, form, as_file=True)
 
 
+@CONTRACT.serve("GET /page/runs/{id}/timeline")
 async def _show_timeline(request: Request) -> Response:
     """The bars of a run up to fact number `facts`, and how many seconds ago it began.
 
@@ -202,6 +188,7 @@ async def _show_timeline(request: Request) -> Response:
     return json_reply({"bars": bars, "open": open_bars, "seconds": round(max(0.0, ago), 3), "facts": len(log.facts)})
 
 
+@CONTRACT.serve("GET /page/runs/{id}/passage")
 async def _show_passage(request: Request) -> Response:
     """The evidence in the stored text of its page, with what stands around it, and whether more does."""
     from nexi.checking.links import link_to  # with all of proof behind it, which a server that starts does not need
@@ -234,3 +221,7 @@ async def _read_answered(request: Request) -> tuple[AnsweredRun, Any]:
         return answered_of(run_id, log), log
     except NexiError as error:
         raise build_refusal(409, error.code, error.message, fix="follow its events, or resume it") from error
+
+
+_MODULES = (asking, checking, completions, history, knowledge, pictures, settings, setup, sharing)
+ROUTES = [*CONTRACT.routes, *(route for module in _MODULES for route in module.CONTRACT.routes)]

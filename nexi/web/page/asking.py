@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.answers.answered import narrow_question
 from nexi.app import Nexi, check_run_id
@@ -21,6 +20,7 @@ from nexi.app.spaces import find_own_space
 from nexi.config import name_service
 from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
+from nexi.web.contract import Contract
 from nexi.web.guard import FILES_PATH, MAX_FILE_BYTES
 from nexi.web.page.history import has_entries
 from nexi.web.page.settings import is_editable
@@ -30,8 +30,7 @@ from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import parse_run_request
 from nexi.web.schemas import FOCUS, NewRun
 
-__all__ = ["routes"]
-
+CONTRACT = Contract()
 LISTED_S = 8.0
 MAX_MODELS = 500
 DROPPED = "dropped"
@@ -39,16 +38,7 @@ LIMITS = ("time_target", "max_cost", "max_tokens", "max_model_calls", "max_pages
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:]+")
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/page/form", _show_form, methods=["GET"]),
-        Route("/page/models", list_models, methods=["GET"]),
-        Route(FILES_PATH, _take_file, methods=["POST"]),
-        Route("/page/open-question", _show_open_question, methods=["POST"]),
-        Route("/page/runs/{id}/suggestions", _show_suggestions, methods=["GET"]),
-    ]
-
-
+@CONTRACT.serve("GET /page/form")
 async def _show_form(request: Request) -> Response:
     """What can be chosen here, and the limits every run has."""
     nexi: Nexi = request.app.state.nexi
@@ -74,6 +64,7 @@ async def _show_form(request: Request) -> Response:
     )
 
 
+@CONTRACT.serve("GET /page/models")
 async def list_models(request: Request) -> Response:
     """The models of the configured endpoint; `problem` says why there are none."""
     nexi: Nexi = request.app.state.nexi
@@ -91,6 +82,7 @@ async def list_models(request: Request) -> Response:
     return json_reply({"models": [*own, *others, "extractive"], "problem": problem})
 
 
+@CONTRACT.serve(f"POST {FILES_PATH}")
 async def _take_file(request: Request) -> Response:
     """A file into the knowledge store, under the name in `name`."""
     base = unquote(request.query_params.get("name", "")).replace("\\", "/").rpartition("/")[2]
@@ -129,6 +121,7 @@ async def _index_file(nexi: Nexi, name: str, data: bytes, tags: tuple[str, ...])
     return {"name": name, "outcome": outcome, "chunks": intake.chunks, "warnings": intake.warnings}
 
 
+@CONTRACT.serve("POST /page/open-question")
 async def _show_open_question(request: Request) -> Response:
     """What a question may mean, so that the page can ask back before it is researched; the body is that of a run."""
     nexi: Nexi = request.app.state.nexi
@@ -138,6 +131,7 @@ async def _show_open_question(request: Request) -> Response:
     return json_reply({"readings": readings, "kind": open_question.kind})
 
 
+@CONTRACT.serve("GET /page/runs/{id}/suggestions")
 async def _show_suggestions(request: Request) -> Response:
     """At most three questions to go on with; none where they are switched off."""
     from nexi.app.suggestions import suggestions_after

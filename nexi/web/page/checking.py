@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from nexi.web.contract import Contract
 from nexi.web.page.view import answer_html, claim_to_dict, is_web
 from nexi.web.payload import read_body, told_reply
 from nexi.web.verify import VerifyBody, parse_request
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from nexi.checking.recheck import SourceState, Verification
 
 
-def routes() -> list[Route]:
-    return [Route("/page/check", _check_text, methods=["POST"])]
+CONTRACT = Contract()
 
 
+@CONTRACT.serve("POST /page/check")
 async def _check_text(request: Request) -> Response:
     verification = await request.app.state.nexi.verify(parse_request(await read_body(request, VerifyBody)))
     return told_reply(await asyncio.to_thread(_view_of, verification))

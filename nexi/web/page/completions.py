@@ -12,22 +12,20 @@ from collections.abc import Iterable
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.ports import HistoryStore
+from nexi.web.contract import Contract
 from nexi.web.page.history import words_of
 
+CONTRACT = Contract()
 MAX_QUESTIONS, MAX_TITLES = 6, 4
 MAX_ENTRIES = 100  # that have the words in their question or their answer
 MAX_SOURCES = 5_000  # whose titles are looked at, the last fetched first
 MAX_SUGGESTION_CHARS = 200
 
 
-def routes() -> list[Route]:
-    return [Route("/suggest", _suggest, methods=["GET"])]
-
-
+@CONTRACT.serve("GET /suggest")
 async def _suggest(request: Request) -> Response:
     """Own questions that contain `q`, those that begin with it first, then titles of stored pages and files."""
     nexi: Nexi = request.app.state.nexi

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import Nexi, RunSummary, check_run_id
 from nexi.app.conversation import cited_sources
@@ -23,14 +22,16 @@ from nexi.events import RunFinished, RunStarted
 from nexi.ports import HistoryStore, RunStore
 from nexi.text.words import contains_words
 from nexi.types import HistoryEntry
+from nexi.web.contract import Contract
 from nexi.web.page.labels import read_labels, set_label
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
 from nexi.web.payload import json_reply, parse_number, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
 
-__all__ = ["LISTED", "MAX_LISTED", "has_entries", "read_from_history", "routes", "words_of"]
+__all__ = ["CONTRACT", "LISTED", "MAX_LISTED", "has_entries", "read_from_history", "words_of"]
 
+CONTRACT = Contract()
 LISTED, MAX_LISTED = 100, 1000
 FILTERS = ("space", "state", "mode")
 MAX_SEARCH_CHARS = 200
@@ -46,15 +47,7 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True):
     pinned: bool | UnsetType = UNSET
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/page/history", _list_history, methods=["GET"]),
-        Route("/page/history/{id}", _remove_entry_and_run, methods=["DELETE"]),
-        Route("/page/history/{id}", _label_run, methods=["POST"]),
-        Route("/page/runs/{id}/thread", _show_thread, methods=["GET"]),
-    ]
-
-
+@CONTRACT.serve("GET /page/history")
 async def _list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer contains `q`, or of one space, state or mode."""
     nexi: Nexi = request.app.state.nexi
@@ -142,6 +135,7 @@ def excerpt_answer(answer: str, words: str) -> str:
     return ("…" if start else "") + excerpt + ("…" if start + EXCERPT_CHARS < len(text) else "")
 
 
+@CONTRACT.serve("DELETE /page/history/{id}")
 async def _remove_entry_and_run(request: Request) -> Response:
     """Forget a run and its answer."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
@@ -155,6 +149,7 @@ async def _remove_entry_and_run(request: Request) -> Response:
     return Response(status_code=204)
 
 
+@CONTRACT.serve("POST /page/history/{id}")
 async def _label_run(request: Request) -> Response:
     """Give a run a name or a pin, or take them away."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
@@ -172,6 +167,7 @@ def _require_run(nexi: Nexi, run_id: str) -> None:
         raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
 
 
+@CONTRACT.serve("GET /page/runs/{id}/thread")
 async def _show_thread(request: Request) -> Response:
     """The questions and answers before a run in its conversation, the oldest first."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])

@@ -10,17 +10,16 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.errors import NexiError
 from nexi.types import Query, StoredSource, StoreStats
+from nexi.web.contract import Contract
 from nexi.web.page.history import LISTED, MAX_LISTED, words_of
 from nexi.web.payload import json_reply, parse_number, read_body
 from nexi.web.problems import build_refusal
 
-__all__ = ["routes"]
-
+CONTRACT = Contract()
 FOUND = 20
 SNIPPET_CHARS = 600
 
@@ -31,14 +30,7 @@ class ForgottenSources(Struct, frozen=True, forbid_unknown_fields=True):
     urls: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=4000)], ...], Meta(min_length=1, max_length=1000)]
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/page/knowledge", list_sources, methods=["GET"]),
-        Route("/page/knowledge/find", _search_passages, methods=["GET"]),
-        Route("/page/knowledge/forget", _remove_sources, methods=["POST"]),
-    ]
-
-
+@CONTRACT.serve("GET /page/knowledge")
 async def list_sources(request: Request) -> Response:
     """Stored pages, the last fetched first, with `q` in their address, title or tags; and how much there is in all."""
     nexi: Nexi = request.app.state.nexi
@@ -61,6 +53,7 @@ def _source_to_dict(source: StoredSource) -> dict[str, Any]:
     return {**about, "fetched": source.fetched_at[:10], "passages": source.chunk_count, "tags": list(source.tags)}
 
 
+@CONTRACT.serve("GET /page/knowledge/find")
 async def _search_passages(request: Request) -> Response:
     """Passages that fit the words of `q`, best first, with no network unless a store or an embedder is one."""
     nexi: Nexi = request.app.state.nexi
@@ -76,6 +69,7 @@ async def _search_passages(request: Request) -> Response:
     )
 
 
+@CONTRACT.serve("POST /page/knowledge/forget")
 async def _remove_sources(request: Request) -> Response:
     """Forget stored pages by address."""
     nexi: Nexi = request.app.state.nexi

@@ -14,9 +14,11 @@ from starlette.responses import Response
 from nexi.app import Nexi, check_run_id
 from nexi.types import Picture
 from nexi.urls import host_of
+from nexi.web.contract import Contract
 from nexi.web.page.view import AnsweredRun, answered_of, is_web
 from nexi.web.problems import build_refusal
 
+CONTRACT = Contract()
 MAX_PICTURES = 6
 HEADERS = {
     "cache-control": "private, max-age=86400",
@@ -47,7 +49,8 @@ def _find_pictures(answered: AnsweredRun) -> dict[int, Picture]:
     return dict(list(pictures.items())[:MAX_PICTURES])
 
 
-async def send_picture(request: Request) -> Response:
+@CONTRACT.serve("GET /page/runs/{id}/picture")
+async def _send_picture(request: Request) -> Response:
     """One picture of a run that its caller may read. An address that the run does not have is never fetched."""
     nexi: Nexi = request.app.state.nexi
     run_id = check_run_id(request.path_params["id"])

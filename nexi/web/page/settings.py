@@ -14,16 +14,17 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import Nexi
 from nexi.config import DEFAULT_BASE_URL, EXTRACTIVE, Config, change_config, parse_site, read_file_settings
 from nexi.errors import ConfigError
+from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
-__all__ = ["is_editable", "routes"]
+__all__ = ["CONTRACT", "is_editable"]
 
+CONTRACT = Contract()
 TEXTS = ("base_url", "model", "searxng_url", "default_effort")
 SECRETS = ("api_key", "jina_key")
 LIMITS = ("max_cost", "max_tokens", "time_target")
@@ -45,15 +46,7 @@ class SettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
     time_target: float | UnsetType | None = UNSET
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/page/settings", _show_settings, methods=["GET"]),
-        Route("/page/settings", _save_settings, methods=["POST"]),
-        Route("/page/settings/models", _list_models, methods=["POST"]),
-        Route("/page/settings/test", _test_settings, methods=["POST"]),
-    ]
-
-
+@CONTRACT.serve("GET /page/settings")
 async def _show_settings(request: Request) -> Response:
     """The values without keys, which keys there are, and what the environment decides."""
     config: Config = request.app.state.nexi.config
@@ -72,6 +65,7 @@ async def _show_settings(request: Request) -> Response:
     )
 
 
+@CONTRACT.serve("POST /page/settings/models")
 async def _list_models(request: Request) -> Response:
     """The models at the address that was typed; `problem` says why there are none."""
     from nexi.app.local_models import list_endpoint_models
@@ -82,6 +76,7 @@ async def _list_models(request: Request) -> Response:
     return told_reply({"models": names[:MAX_LISTED_MODELS], "problem": str(error) if error else ""})
 
 
+@CONTRACT.serve("POST /page/settings/test")
 async def _test_settings(request: Request) -> Response:
     """Ask the model and every search service once, with what was typed."""
     from nexi.doctor import examine_settings
@@ -94,6 +89,7 @@ async def _test_settings(request: Request) -> Response:
     return told_reply({"checks": [check.as_json() for check in checks]})
 
 
+@CONTRACT.serve("POST /page/settings")
 async def _save_settings(request: Request) -> Response:
     """Save what was typed, and use it for every run that begins from now on."""
     config, nexi = await _read_changes(request), request.app.state.nexi

@@ -12,27 +12,25 @@ from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi import __version__
 from nexi.config import KEYED_BACKENDS, Config, Endpoint, name_service
 from nexi.errors import StoreError
 from nexi.notices import Notice
+from nexi.web.contract import Contract
 from nexi.web.payload import told_reply
 from nexi.web.problems import build_refusal
 
 if TYPE_CHECKING:
     from nexi.doctor import DoctorReport
 
+CONTRACT = Contract()
 DOCTOR_TIMEOUT_S = 30.0
 SETUP_FIX = "nexi config setup"
 UNTESTED = Notice("part.untested", "tested with its first use")
 
 
-def routes() -> list[Route]:
-    return [Route("/page/setup", _show_setup, methods=["GET"]), Route("/page/doctor", _run_doctor, methods=["POST"])]
-
-
+@CONTRACT.serve("GET /page/setup")
 async def _show_setup(request: Request) -> Response:
     """Which parts are configured."""
     parts = await asyncio.to_thread(lambda: list(_parts_of(request.app.state.nexi.config)))
@@ -138,6 +136,7 @@ def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:
         yield Notice("part.proof", "Proof model"), True, state, ""
 
 
+@CONTRACT.serve("POST /page/doctor")
 async def _run_doctor(request: Request) -> Response:
     """What works, what does not, why, and how to fix it. One check at a time: each asks the services once."""
     state = request.app.state

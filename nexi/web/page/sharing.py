@@ -13,31 +13,25 @@ import secrets
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from nexi.app import Nexi, check_run_id
 from nexi.errors import NexiError, StoreError
 from nexi.exports import export_run
 from nexi.types import RunAudience
+from nexi.web.contract import Contract
 from nexi.web.exports import SHOWN
 from nexi.web.page.labels import read_labels, set_label
 from nexi.web.payload import json_reply
 from nexi.web.problems import Refused, build_refusal
 
+CONTRACT = Contract()
 KEY_BYTES = 24
 TEAM, NOBODY = RunAudience(team=True), RunAudience()
 HEADERS = {**SHOWN, "cache-control": "private, no-store", "x-robots-tag": "noindex, nofollow"}
 _KEY = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
-def routes() -> list[Route]:
-    return [
-        Route("/page/runs/{id}/share", _share_run, methods=["POST"]),
-        Route("/page/runs/{id}/share", _unshare_run, methods=["DELETE"]),
-        Route("/shared/{key}", _show_shared, methods=["GET"]),
-    ]
-
-
+@CONTRACT.serve("POST /page/runs/{id}/share")
 async def _share_run(request: Request) -> Response:
     """The path of the link to a finished run; asked again, it is the same one."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
@@ -70,6 +64,7 @@ async def describe_sharing(nexi: Nexi, run_id: str) -> dict[str, bool]:
     return {"shared": audience != NOBODY, "of_another": False}
 
 
+@CONTRACT.serve("DELETE /page/runs/{id}/share")
 async def _unshare_run(request: Request) -> Response:
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
     if nexi.state:
@@ -82,6 +77,7 @@ async def _unshare_run(request: Request) -> Response:
     return Response(status_code=204)
 
 
+@CONTRACT.serve("GET /shared/{key}")
 async def _show_shared(request: Request) -> Response:
     """The run behind a link, as one page."""
     nexi: Nexi = request.app.state.nexi

@@ -12,24 +12,20 @@ from importlib import resources
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
+from nexi.web.contract import Contract
 from nexi.web.page import respond_compressed, respond_in_language, show_index
 from nexi.web.page.assets import pack_bytes, static_bytes
 from nexi.web.problems import build_refusal
 
-__all__ = ["ACCOUNT_PATH", "SCRIPTS", "routes"]
+__all__ = ["ACCOUNT_PATH", "CONTRACT", "SCRIPTS"]
 
 ACCOUNT_PATH = "/profile"  # /account is for programs
+CONTRACT = Contract()
 SCRIPTS = ("access.js", "account.js", "sharing.js", "start.js", "texts.js")
 
 
-def routes() -> list[Route]:
-    return [
-        Route(ACCOUNT_PATH, show_index, methods=["GET"]),
-        Route("/static/team/texts", _show_texts, methods=["GET"]),
-        Route("/static/team/{name}", _serve_script, methods=["GET"]),
-    ]
+CONTRACT.serve(f"GET {ACCOUNT_PATH}")(show_index)
 
 
 @functools.cache
@@ -38,10 +34,12 @@ def texts_bytes(language: str, compressed: bool) -> bytes:
     return pack_bytes(json.dumps(texts, ensure_ascii=False).encode(), compressed)
 
 
+@CONTRACT.serve("GET /static/team/texts")
 async def _show_texts(request: Request) -> Response:
     return respond_in_language(request, texts_bytes, "application/json")
 
 
+@CONTRACT.serve("GET /static/team/{name}")
 async def _serve_script(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in SCRIPTS:
