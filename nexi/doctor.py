@@ -61,11 +61,7 @@ PLAUSIBLE_YEARS = range(2025, 2100)
 MAX_SKEW_S = 300
 LIBRARIES = ("httpx2", "click", "rich", "prompt_toolkit", "ada-url", "html-to-markdown", "resiliparse", "protego", "splintr-rs")
 SETUP_FIX = "choose a model: nexi config setup"
-PROBE_TOOL = ToolSpec(
-    "report",
-    "Report that you are ready.",
-    object_schema({"ready": {"type": "boolean"}}),
-)
+PROBE_TOOL = ToolSpec("report", "Report that you are ready.", object_schema({"ready": {"type": "boolean"}}))
 RUNG_MESSAGES = {
     "native": "tool calls work",
     "schema": "no tool calls, but JSON schema output works",

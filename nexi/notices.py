@@ -9,16 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = [
-    "TABLE",
-    "Notice",
-    "add_notices",
-    "join_cause",
-    "join_causes",
-    "join_sentences",
-    "map_notice",
-    "restore_notices",
-]
+__all__ = ["TABLE", "Notice", "add_notices", "join_cause", "join_causes", "join_sentences", "map_notice", "restore_notices"]
 
 TABLE = "notices"  # the field of a JSON object that has the codes of its texts
 

@@ -17,13 +17,7 @@ from nexi.events import Event, ModelAsked
 from nexi.output.status import progress_of
 from nexi.types import Message, StopReason
 
-__all__ = [
-    "SearchResult",
-    "_force_answer",
-    "_get_tool_schemas",
-    "run_search",
-    "run_search_sync",
-]
+__all__ = ["SearchResult", "_force_answer", "_get_tool_schemas", "run_search", "run_search_sync"]
 
 ProgressCallback = Callable[[str, int, int], None]
 

@@ -115,9 +115,12 @@ class _QuestionGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; explain stray words, which may have been meant as a question."""
+        """Run the command and report its errors; explain stray words, which may have been meant as a question."""
+        from nexi.cli.exits import report_errors
+
         try:
-            return super().invoke(ctx)
+            with report_errors():
+                return super().invoke(ctx)
         except click.UsageError as error:
             if not _has_stray_words(error) or ctx.invoked_subcommand not in COMMANDS:
                 raise

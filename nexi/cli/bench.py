@@ -17,7 +17,7 @@ from nexi.bench.questions import BenchQuestion, read_questions
 from nexi.bench.report import figures_json, group_figures, render_table
 from nexi.bench.results import BenchRow, Results
 from nexi.bench.scores import score_answer
-from nexi.cli.exits import EXIT_CANCELLED, report_errors
+from nexi.cli.exits import EXIT_CANCELLED
 from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
@@ -55,33 +55,32 @@ def bench_command(file: Path, **options: Any) -> None:
     are saved next to it as they arrive; run the same command again to continue after a stop.
     """
     flags = _BenchFlags(**options)
-    with report_errors(as_json=flags.as_json):
-        question_file = read_questions(file)
-        for problem in question_file.bad[:MAX_BAD_ROWS_SHOWN]:
-            print_warning(f"{file.name}, {problem}; skipped")
-        if len(question_file.bad) > MAX_BAD_ROWS_SHOWN:
-            print_warning(f"{len(question_file.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
-        questions = list(question_file.questions)
-        if flags.limit and flags.limit < len(questions):
-            order = list(range(len(questions)))
-            random.Random(flags.seed).shuffle(order)  # noqa: S311 - a draw that can be repeated
-            # in file order; a smaller sample with the same seed is part of a larger one
-            questions = [questions[i] for i in sorted(order[: flags.limit])]
-        config = load_config()
-        config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
-        model = config.endpoint("answer").model
-        file_name = "".join(c if c.isalnum() or c in ".-" else "-" for c in model)
-        path = flags.output or file.with_name(f"{file.name.partition('.')[0]}-{file_name}.results.jsonl")
-        results = Results.open(path, {"model": model, "effort": flags.effort or config.default_effort})
-        if results.damaged:
-            print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
-        left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
-        print_note(f"{left} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
-        stop_reason = _ask_questions(config, questions, results, flags)
-        _report_results(file, questions, results, flags)
-        if stop_reason:
-            print_note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
-            raise SystemExit(EXIT_CANCELLED if stop_reason == "Stopped" else 1)
+    question_file = read_questions(file)
+    for problem in question_file.bad[:MAX_BAD_ROWS_SHOWN]:
+        print_warning(f"{file.name}, {problem}; skipped")
+    if len(question_file.bad) > MAX_BAD_ROWS_SHOWN:
+        print_warning(f"{len(question_file.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
+    questions = list(question_file.questions)
+    if flags.limit and flags.limit < len(questions):
+        order = list(range(len(questions)))
+        random.Random(flags.seed).shuffle(order)  # noqa: S311 - a draw that can be repeated
+        # in file order; a smaller sample with the same seed is part of a larger one
+        questions = [questions[i] for i in sorted(order[: flags.limit])]
+    config = load_config()
+    config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
+    model = config.endpoint("answer").model
+    file_name = "".join(c if c.isalnum() or c in ".-" else "-" for c in model)
+    path = flags.output or file.with_name(f"{file.name.partition('.')[0]}-{file_name}.results.jsonl")
+    results = Results.open(path, {"model": model, "effort": flags.effort or config.default_effort})
+    if results.damaged:
+        print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
+    left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
+    print_note(f"{left} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
+    stop_reason = _ask_questions(config, questions, results, flags)
+    _report_results(file, questions, results, flags)
+    if stop_reason:
+        print_note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
+        raise SystemExit(EXIT_CANCELLED if stop_reason == "Stopped" else 1)
 
 
 class _BenchFlags(Struct, frozen=True):

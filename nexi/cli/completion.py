@@ -73,13 +73,11 @@ def completion_command(shell: str) -> None:
     """Print the completion script for a shell."""
     from click.shell_completion import get_completion_class
 
-    from nexi.cli.exits import report_errors
     from nexi.output import write
 
-    with report_errors():
-        kind = get_completion_class(shell)
-        if kind is None:  # only a shell that is no choice
-            raise click.UsageError(f"no completion for {shell}")
-        maker = kind(click.get_current_context().find_root().command, {}, "nexi", "_NEXI_COMPLETE")
-        # not click's `source()`, whose version check needs that shell installed
-        write(str(maker.source_template % maker.source_vars()) + "\n")
+    kind = get_completion_class(shell)
+    if kind is None:  # only a shell that is no choice
+        raise click.UsageError(f"no completion for {shell}")
+    maker = kind(click.get_current_context().find_root().command, {}, "nexi", "_NEXI_COMPLETE")
+    # not click's `source()`, whose version check needs that shell installed
+    write(str(maker.source_template % maker.source_vars()) + "\n")

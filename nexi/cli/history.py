@@ -25,7 +25,6 @@ from nexi.app.history import (
     remove_entry,
 )
 from nexi.cli.completion import complete_history, complete_space
-from nexi.cli.exits import report_errors
 from nexi.cli.flags import HistoryFlags, OutputFlags
 from nexi.cli.options import HELP, combine_options, json_option
 from nexi.config import load_config, nexi_home
@@ -69,12 +68,11 @@ _with_filters = combine_options(
 @json_option
 def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List the last N questions by day, newest first; 10 by default. One that was asked several times is one line."""
-    with report_errors(as_json=as_json):
-        history = _read_newest(MAX_READ)
-        entries = _filter_entries(history.entries, filters)
-        if not entries:
-            raise NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
-        _print_days(HistoryRead(entries, history.damaged), n, as_json=as_json, lists_all=lists_all)
+    history = _read_newest(MAX_READ)
+    entries = _filter_entries(history.entries, filters)
+    if not entries:
+        raise NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
+    _print_days(HistoryRead(entries, history.damaged), n, as_json=as_json, lists_all=lists_all)
 
 
 @history_command.command("search", context_settings=HELP)
@@ -83,14 +81,13 @@ def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None)
 @json_option
 def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List searches whose question or answer contains each word of TEXT."""
-    with report_errors(as_json=as_json):
-        history = find_entries(text)
-        _warn_about_damage(history)
-        entries = _filter_entries(history.entries, filters)
-        if not entries:
-            message = f"no question or answer contains {clean_line(text)[:60]!r}"
-            raise NexiError(message, code="not_found", fix="`nexi history` lists past searches")
-        _print_days(HistoryRead(entries, history.damaged), None, as_json=as_json, lists_all=lists_all)
+    history = find_entries(text)
+    _warn_about_damage(history)
+    entries = _filter_entries(history.entries, filters)
+    if not entries:
+        message = f"no question or answer contains {clean_line(text)[:60]!r}"
+        raise NexiError(message, code="not_found", fix="`nexi history` lists past searches")
+    _print_days(HistoryRead(entries, history.damaged), None, as_json=as_json, lists_all=lists_all)
 
 
 @history_command.command("show", context_settings=HELP)
@@ -99,25 +96,22 @@ def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | 
 @click.option("--format", "form", type=click.Choice(REFERENCE_FORMATS), help="Print only its sources, as references.")
 def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
     """Show one search in full."""
-    with report_errors(as_json=as_json):
-        _show_by_id(entry_id, as_json=as_json, form=form or "")
+    _show_by_id(entry_id, as_json=as_json, form=form or "")
 
 
 @history_command.command("rm", context_settings=HELP)
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
-    with report_errors():
-        if not remove_entry(entry_id):
-            raise _unknown_id_error(entry_id)
-        print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
+    if not remove_entry(entry_id):
+        raise _unknown_id_error(entry_id)
+    print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
 
 
 @history_command.command("clear", context_settings=HELP)
 def _clear_command() -> None:
     """Delete the whole history."""
-    with report_errors():
-        _clear_history()
+    _clear_history()
 
 
 def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:

@@ -13,7 +13,7 @@ import click
 from nexi.app.folders import Folders
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_space
-from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.exits import EXIT_FAILURE
 from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
@@ -51,21 +51,19 @@ def index_command(
         raise click.UsageError("name a file, a folder, a URL or a sitemap")
     if watch and len(targets) != 1:
         raise click.UsageError("--watch needs exactly one folder")
-    with report_errors(as_json=as_json):
-        config = load_config()
-        if space:
-            from nexi.app.factory import open_spaces
+    config = load_config()
+    if space:
+        from nexi.app.factory import open_spaces
 
-            tags = (*tags, open_spaces(config).get(space).tag)
-        intake = run_with_nexi(
-            lambda nexi: _index_targets(nexi, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json),
-            config,
-        )
-        _print_intake(intake, as_json=as_json)
-        if intake.reasons and not intake.outcomes:
-            if not as_json:
-                print_error("nothing was indexed")
-            raise SystemExit(EXIT_FAILURE)
+        tags = (*tags, open_spaces(config).get(space).tag)
+    intake = run_with_nexi(
+        lambda nexi: _index_targets(nexi, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json), config
+    )
+    _print_intake(intake, as_json=as_json)
+    if intake.reasons and not intake.outcomes:
+        if not as_json:
+            print_error("nothing was indexed")
+        raise SystemExit(EXIT_FAILURE)
 
 
 def _print_intake(intake: Intake, *, as_json: bool) -> None:
@@ -173,12 +171,11 @@ def _search_command(text: str, num: int, as_json: bool) -> None:
 @json_option
 def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
     """Remove pages by URL, and files or whole folders by path."""
-    with report_errors(as_json=as_json):
-        count = run_with_nexi(lambda nexi: _remove_sources(nexi, which))
-        if as_json:
-            print_json({"schema": SOURCES_SCHEMA, "removed": count})
-        else:
-            write(f"{count:,} removed\n")
+    count = run_with_nexi(lambda nexi: _remove_sources(nexi, which))
+    if as_json:
+        print_json({"schema": SOURCES_SCHEMA, "removed": count})
+    else:
+        write(f"{count:,} removed\n")
 
 
 def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
@@ -196,13 +193,12 @@ def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) 
                 break
         return matches
 
-    with report_errors(as_json=as_json):
-        sources = run_with_nexi(find_sources)
-        if as_json:
-            print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in sources]})
-        else:
-            nothing = "No matching sources.\n" if text or tags else "Nothing is indexed yet.\n"
-            write("".join(_source_line(source, path) for source, path in sources) or nothing)
+    sources = run_with_nexi(find_sources)
+    if as_json:
+        print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in sources]})
+    else:
+        nothing = "No matching sources.\n" if text or tags else "Nothing is indexed yet.\n"
+        write("".join(_source_line(source, path) for source, path in sources) or nothing)
 
 
 async def _remove_sources(nexi: Nexi, which: Sequence[str]) -> int:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP
 from nexi.output import print_note, print_success, write
 
@@ -19,8 +18,7 @@ def mcp_command(ctx: click.Context) -> None:
         return
     from nexi.mcp_server_cli import serve_stdio
 
-    with report_errors():
-        serve_stdio()
+    serve_stdio()
 
 
 @mcp_command.command("http", context_settings=HELP)
@@ -33,8 +31,7 @@ def _http_command(host: str, port: int) -> None:
     """
     from nexi.mcp_server_cli import serve_http
 
-    with report_errors():
-        serve_http(host, port)
+    serve_http(host, port)
 
 
 @mcp_command.command("install", context_settings=HELP)
@@ -48,15 +45,14 @@ def _install_command(client: str, only_prints: bool, path: Path | None) -> None:
     """Add nexi to a client's config file, and show what was added."""
     from nexi.mcp import CLIENT_NAMES, entry_text, install_entry, place_of
 
-    with report_errors():
-        place = path or place_of(client)
-        if only_prints:
-            write(entry_text(client))
-            print_note(f"Add this to {place}, or run: nexi mcp install {client}")
-            return
-        installation = install_entry(client, place)
-        print_success(f"{place} {installation.told}:")
-        print_note(entry_text(client))
-        if installation.backup:
-            print_note(f"Saved a backup of the file as {installation.backup}.")
-        print_note(f"Restart {CLIENT_NAMES[client]} to use it.")
+    place = path or place_of(client)
+    if only_prints:
+        write(entry_text(client))
+        print_note(f"Add this to {place}, or run: nexi mcp install {client}")
+        return
+    installation = install_entry(client, place)
+    print_success(f"{place} {installation.told}:")
+    print_note(entry_text(client))
+    if installation.backup:
+        print_note(f"Saved a backup of the file as {installation.backup}.")
+    print_note(f"Restart {CLIENT_NAMES[client]} to use it.")

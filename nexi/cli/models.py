@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
-from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.exits import EXIT_FAILURE
 from nexi.cli.options import json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.cli.settings import format_window
@@ -70,16 +70,15 @@ def models_command(probe: bool, as_json: bool) -> None:
     in use. Use another with `-m MODEL`, or set it with `nexi config set model MODEL`. With --probe the model is tested instead:
     three requests show whether it gets tools or passages, and 60 pairs (about 12,000 tokens) how far a judge's verdicts count.
     """
-    with report_errors(as_json=as_json):
-        from nexi.app.pair_models import describe_grade
+    from nexi.app.pair_models import describe_grade
 
-        if not probe:
-            return print_models(asyncio.run(list_models(load_config())), as_json=as_json)
-        model, approach, judge, grade = run_with_nexi(_probe_models)
-        if as_json:
-            judge_grade = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
-            return print_json({"schema": SCHEMA, "judge": judge_grade, "answer": {"model": model, "approach": approach}})
-        return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
+    if not probe:
+        return print_models(asyncio.run(list_models(load_config())), as_json=as_json)
+    model, approach, judge, grade = run_with_nexi(_probe_models)
+    if as_json:
+        judge_grade = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
+        return print_json({"schema": SCHEMA, "judge": judge_grade, "answer": {"model": model, "approach": approach}})
+    return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
 
 
 async def _probe_models(nexi: Nexi) -> tuple[str, Approach, str, Grade]:

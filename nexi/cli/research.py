@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from nexi.cli.completion import complete_space
 from nexi.cli.delivery import chosen_vault, deliver_report, output_path
-from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
+from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import AskFlags, parse_flags
 from nexi.cli.open_question import ask_back
 from nexi.cli.options import (
@@ -75,8 +75,7 @@ def research_command(words: tuple[str, ...], **options: Any) -> None:
       nexi research --depth 3 --plan "the state of solid-state batteries"
     """
     flags = parse_flags(options)
-    with report_errors(as_json=flags.output.as_json):
-        run_research(" ".join(words), flags)
+    run_research(" ".join(words), flags)
 
 
 def run_research(question: str, flags: AskFlags) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from nexi.cli.exits import report_errors
 from nexi.cli.open import open_browser
 from nexi.cli.options import HELP
 from nexi.config import load_config
@@ -70,16 +69,15 @@ def serve_command(opens_browser: bool, **options: Any) -> None:
     keeps for you need; programs without it can ask questions, answered from the web alone. Other addresses need a token of
     their own: set NEXI_TOKEN, or `token` in the config.
     """
-    with report_errors():
-        from nexi.web import server
+    from nexi.web import server
 
-        config = load_config()
-        for text in config.notes:
-            print_warning(text)
+    config = load_config()
+    for text in config.notes:
+        print_warning(text)
 
-        def show_link(link: str) -> None:
-            print_note(f"Listening on {link}")
-            if opens_browser:
-                open_browser(link)
+    def show_link(link: str) -> None:
+        print_note(f"Listening on {link}")
+        if opens_browser:
+            open_browser(link)
 
-        server.serve(config, server.ServerOptions(**options), on_listening=show_link)
+    server.serve(config, server.ServerOptions(**options), on_listening=show_link)

@@ -12,7 +12,6 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from nexi.cli.exits import report_errors
 from nexi.cli.flags import AskFlags
 from nexi.cli.options import json_option
 from nexi.config import nexi_home
@@ -112,15 +111,13 @@ def templates_command(as_json: bool) -> None:
     """List the saved templates."""
     import sys
 
-    with report_errors(as_json=as_json):
-        templates = list_templates()
-        if as_json:
-            rows = [
-                {"name": t.name, "about": t.first_line, "wraps_question": t.wraps_question, "path": str(t.path)}
-                for t in templates
-            ]
-            return print_json({"schema": "nexi-templates-1", "templates": rows})
-        if not templates:
-            return write(f"No templates. Create one: {_templates_folder()}/NAME.md\n", sys.stderr)
-        width = max(len(t.name) for t in templates)
-        return write("".join(f"{t.name:<{width}}  {t.first_line}\n" for t in templates))
+    templates = list_templates()
+    if as_json:
+        rows = [
+            {"name": t.name, "about": t.first_line, "wraps_question": t.wraps_question, "path": str(t.path)} for t in templates
+        ]
+        return print_json({"schema": "nexi-templates-1", "templates": rows})
+    if not templates:
+        return write(f"No templates. Create one: {_templates_folder()}/NAME.md\n", sys.stderr)
+    width = max(len(t.name) for t in templates)
+    return write("".join(f"{t.name:<{width}}  {t.first_line}\n" for t in templates))

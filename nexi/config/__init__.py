@@ -78,10 +78,7 @@ _PROMPTS = (
     "get_system_prompt",
 )
 _SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "SetupQuestion", "ensure_config", "run_first_time_setup")
-_LAZY = {
-    **dict.fromkeys(_PROMPTS, "_prompts"),
-    **dict.fromkeys(_SETUP, "_setup"),
-}
+_LAZY = {**dict.fromkeys(_PROMPTS, "_prompts"), **dict.fromkeys(_SETUP, "_setup")}
 
 
 if not TYPE_CHECKING:  # the names are declared above; a checker would take any other name for one of them

@@ -230,7 +230,6 @@ URL_LIST = _make_items_check(
 )
 TOOLS = _make_items_check("must be a list of names", _check_tool, kind=(list, tuple))
 PRICES = _make_items_check(
-    "must be an object of model names",
-    _make_check("must have input and output, in dollars per million tokens", _is_price),
+    "must be an object of model names", _make_check("must have input and output, in dollars per million tokens", _is_price)
 )
 _ROLE_CHECKS: Mapping[str, Check] = {"base_url": WEB_URL, "api_key": KEY, "model": LINE, "max_context": POSITIVE_INT}
