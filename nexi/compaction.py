@@ -1,7 +1,6 @@
 """Shortens a conversation without losing its findings.
 
-The agent loop above calls it when a request would near the context window; the model behind the LLM port writes the summary.
-The system message, the questions and the last turns stay whole, each call with its result. Knows no endpoint, file or clock.
+The system message, the questions and the last turns stay whole, each call with its result.
 """
 
 from __future__ import annotations
@@ -73,7 +72,6 @@ class CompactionMetadata:
 
 
 def should_compact(current_tokens: int, estimated_next: int, config: CompactionSettings | Config) -> bool:
-    """Whether the conversation and the next message together exceed the threshold."""
     return current_tokens + estimated_next > int(config.max_context * config.auto_compact_thresh)
 
 
@@ -207,7 +205,6 @@ async def compact(
 
 
 def format_summary(metadata: CompactionMetadata, summary: str) -> str:
-    """Render the message that replaces what was dropped."""
     return (
         f"Original query: {metadata.original_query}\n\n"
         f"Search queries performed:\n{_render_bullets(metadata.search_queries)}\n\n"
@@ -243,7 +240,6 @@ def _select_last_turns(views: Sequence[Message], count: int) -> dict[int, Messag
 
 
 def _find_results(views: Sequence[Message], turn: int) -> list[int]:
-    """Find the result of each call of a turn; some servers repeat ids between turns."""
     open_calls = Counter(call.id for call in views[turn].tool_calls)
     results = []
     for index in range(turn + 1, len(views)):
@@ -257,7 +253,6 @@ def _find_results(views: Sequence[Message], turn: int) -> list[int]:
 
 
 def _iterate_findings(messages: Sequence[MessageOrDict]) -> Iterator[str]:
-    """Iterate over what is worth summarising: results, the model's texts, and later questions."""
     has_question = False
     for view in map(_to_message, messages):
         if not view.content.strip():
@@ -288,7 +283,6 @@ def _fit_texts(texts: list[str], room: int, counter: TokenCounter) -> str:
 
 
 def _find_cap(counts: Sequence[int], room: int) -> int:
-    """Find the cap on every count at which their sum is at most `room`."""
     tokens = room
     for place, count in enumerate(sorted(counts)):
         share = tokens // (len(counts) - place)

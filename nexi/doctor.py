@@ -1,7 +1,6 @@
-"""The checks behind `nexi doctor`.
+"""The checks behind `nexi doctor`: they call the app's ports as a search would, with one small request each.
 
-It calls the app's ports as a search would, with one small request each, and turns every error into a line with a cause and
-a fix. Checks are independent, have a deadline each, and run in parallel. They change nothing, and show no keys.
+Checks are independent, have a deadline each, and run in parallel. They change nothing, and show no keys.
 """
 
 from __future__ import annotations
@@ -535,7 +534,6 @@ async def _test_proof_judge(nexi: Nexi, environment: DoctorEnvironment) -> list[
 
 
 async def _check_proof_model(config: Config) -> list[Check]:
-    """The installed cross-encoder: its files and its test result."""
     from nexi.app.pair_models import describe_grade, installed_model, kept_model_grade, model_root
 
     folder = await asyncio.to_thread(installed_model, model_root(config))
@@ -550,7 +548,6 @@ async def _check_proof_model(config: Config) -> list[Check]:
 
 
 def _nearest_existing(place: Path) -> Path:
-    """The path itself, or the folder above it in which it would be created."""
     while not place.exists() and place != place.parent:
         place = place.parent
     return place

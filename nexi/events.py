@@ -247,16 +247,12 @@ class ReportsShared(_Event, frozen=True):
 
 
 class ResearcherReported(_Event, frozen=True):
-    """A researcher ended with a report."""
-
     researcher: str
     report: str
     stop: StopReason = StopReason.FINAL_ANSWER
 
 
 class ResearcherFailed(_Event, frozen=True):
-    """A researcher ended without a report, and why."""
-
     researcher: str
     code: str
     message: str
@@ -366,8 +362,6 @@ class RunFinished(_Event, frozen=True):
 
 
 class RunFailed(_Event, frozen=True):
-    """Terminal: no answer, and why."""
-
     code: str
     message: str
     cause: str
@@ -385,8 +379,6 @@ class TextDelta(_Event, frozen=True):
 
 
 class SentenceMark(Struct, frozen=True):
-    """The verdict on a sentence; `start` and `end` are its place in the answer."""
-
     start: int
     end: int
     verdict: Verdict
@@ -525,7 +517,6 @@ def _to_plain(value: Any) -> Any:
 
 @functools.cache  # resolving the hints costs more than all the rest of decoding
 def _field_types(kind: type[Any]) -> Mapping[str, Any]:
-    """The fields that are written, with their types."""
     hints = typing.get_type_hints(kind)
     return {name: hints[name] for name in kind.__struct_fields__}
 

@@ -1,8 +1,7 @@
 """Every model call of a run goes through here: counted before it is sent, reserved, logged, settled.
 
-It implements the LLM port itself, so the loop, the extractor and compaction use it like any model. It refuses to send a
-request that would not fit the context window, and never sends one when the budget is spent. A reply that the log of the run
-already holds is replayed instead of being paid for twice.
+It refuses to send a request that would not fit the context window, and never sends one when the budget is spent. A reply that
+the log of the run already holds is replayed instead of being paid for twice.
 """
 
 from __future__ import annotations
@@ -62,8 +61,6 @@ class CallCounter:
 
 
 class MeteredLLM(Struct, frozen=True):
-    """A model in one role of one run."""
-
     llm: LLM
     purpose: Purpose
     meter: Meter
@@ -319,7 +316,6 @@ class _StreamRecorder:
 def _chain_callbacks(
     first: Callable[[*CallbackArgs], object], second: Callable[[*CallbackArgs], None] | None
 ) -> Callable[[*CallbackArgs], None] | None:
-    """Return a callback that calls both, or None if there is no second one."""
     if second is None:
         return None
 

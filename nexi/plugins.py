@@ -1,9 +1,7 @@
-"""Plug-ins: backends and fetchers that are not nexi's own, behind the ports.
+"""Plug-ins: backends and fetchers that are not nexi's own, from a program, an installed package or the folder `plugins`.
 
-They come from a program that embeds nexi, from an installed package (entry points), or from one file in the folder `plugins`.
 Whatever such code raises or returns, the caller sees a BackendError or FetchError that names it, so that the next backend or
-fetcher is asked. A plug-in of the seeds takes lists and a key with every call: `search(queries, api_key, timeout, verbose)` and
-`fetch(urls, api_key, timeout, verbose)`; one wrapper each makes it a backend or fetcher like any other.
+fetcher is asked. A plug-in of the seeds takes lists and a key with every call; a wrapper makes it a backend or fetcher.
 """
 
 from __future__ import annotations
@@ -26,8 +24,6 @@ from nexi.types import FetchLimits, Hit, Page, Query
 
 
 class SearchPlugin:
-    """A seeds' search plug-in as a SearchBackend."""
-
     def __init__(self, plugin: Any, *, name: str = "", api_key: str = "", timeout_s: float = 30.0) -> None:
         self._plugin = plugin
         self._api_key = api_key
@@ -47,8 +43,6 @@ class SearchPlugin:
 
 
 class FetchPlugin:
-    """A seeds' fetch plug-in as a ContentFetcher."""
-
     def __init__(self, plugin: Any, *, name: str = "", api_key: str = "") -> None:
         self._plugin = plugin
         self._api_key = api_key
@@ -166,7 +160,6 @@ _FILE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 
 
 def list_plugin_files(folder: Path) -> list[PluginFile]:
-    """The plug-in files of a folder, by name."""
     paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", ".")))
     plugins = []
     for path in paths:

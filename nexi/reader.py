@@ -1,7 +1,6 @@
 """Reads pages for one run: each page once, with a chain of fetchers, within the page budget.
 
-Above it are the tools; below it, fetchers and the page store behind their ports. Pages may be fetched before the model requests
-them (`prefetch`): such a page has no citation number until it is requested, and unused ones are reported.
+Pages may be fetched before the model requests them (`prefetch`): such a page has no citation number until it is requested.
 """
 
 from __future__ import annotations
@@ -85,7 +84,6 @@ class Reader:
             self._start_fetch(url, key, fetchers, ahead=True)
 
     async def report_prefetch(self) -> None:
-        """Emit how many prefetched pages were used."""
         if self._prefetched:
             unread_urls = tuple(url for key, url in self._prefetched.items() if key not in self._requested)
             await self.emit(PrefetchEnded(len(self._prefetched) - len(unread_urls), unread_urls))
@@ -207,7 +205,6 @@ def _describe_paper(page: Page, paper: Paper) -> Page:
 
 
 def rebuild_page(fact: PageFetched, text: str, links: tuple[str, ...]) -> Page:
-    """Rebuild a page from its fact and its stored text."""
     about = fact.imprint
     return Page(
         fact.url,

@@ -1,7 +1,4 @@
-"""The seeds' face of the search: `run_search` and its result, over `nexi.app`.
-
-Nothing is decided here. `nexi.sync` has more calls for code without an event loop.
-"""
+"""The seeds' face of the search: `run_search` and its result, over `nexi.app`."""
 
 from __future__ import annotations
 

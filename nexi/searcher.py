@@ -1,8 +1,7 @@
 """Searches with a chain of backends: the one place of pacing, retries, suspension and fallback.
 
-Above it are the tools; below it, backends behind their port. It never raises: an empty outcome carries the reason. Site
-filters hold for every backend, because hits of other sites are dropped here; a time or language filter that the answering
-backend does not support is named in the outcome. A focus that yields no hits is dropped, and the outcome says so.
+It never raises: an empty outcome carries the reason. Site filters hold for every backend, because hits of other sites are
+dropped here; a time or language filter that the answering backend does not support is named in the outcome.
 """
 
 from __future__ import annotations
@@ -234,7 +233,6 @@ class Searcher:
 
 
 def is_wanted_site(url: str, query: Query) -> bool:
-    """Whether a hit is on one of the wanted sites and on none that is excluded."""
     if any(_is_within_site(url, site) for site in query.excluded_sites):
         return False
     return not query.sites or any(_is_within_site(url, site) for site in query.sites)

@@ -1,7 +1,7 @@
 """Waiting for a task that must not be left behind.
 
-Engines and the assembly use it where a cancellation would otherwise interrupt a step halfway: a fact that is only partly
-committed, a tool that started and never finished. Pure asyncio; what the tasks do is not known here.
+Used where a cancellation would otherwise interrupt a step halfway: a fact that is only partly committed, a tool that started
+and never finished.
 """
 
 from __future__ import annotations

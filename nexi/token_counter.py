@@ -1,8 +1,7 @@
 """How many tokens a text costs.
 
-The engines ask before every request; below are the tables, carried by splintr-rs for cl100k_base and o200k_base (no download)
-and by tiktoken for any other name. Tables load only when they must: a byte-level tokenizer never makes more tokens than
-UTF-8 bytes, so a conversation whose bytes fit needs no counting. No model's window is known here; limits are passed in.
+splintr-rs carries the tables of cl100k_base and o200k_base; tiktoken has any other. They load only when they must: a byte-level
+tokenizer never makes more tokens than UTF-8 bytes, so a conversation whose bytes fit needs no counting.
 """
 
 from __future__ import annotations
@@ -58,7 +57,6 @@ def count_messages_tokens(messages: Sequence[AnyMessage], encoding: str | Encodi
 
 
 def estimate_page_tokens(content: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
-    """Tokens a page would add as a tool result."""
     return count_tokens(content, encoding)
 
 

@@ -37,8 +37,6 @@ class StopReason(StrEnum):
 
 
 class Query(Struct, frozen=True):
-    """What we ask a backend."""
-
     text: str
     count: int = 10
     sites: tuple[str, ...] = ()
@@ -325,8 +323,6 @@ class ReplyDefect(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """One answer of a model."""
-
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
@@ -488,7 +484,6 @@ class Proof(Struct, frozen=True):
         return sum(c.standing == standing for c in self.checked)
 
     def figures(self) -> str:
-        """The one line an answer states about itself."""
         total = len(self.checked)
         sentences = f"{total} sentence{'s' * (total != 1)}"
         if not self.passed and not any(c.judge or c.verdict is Verdict.CONTRADICTED for c in self.checked):
@@ -666,7 +661,6 @@ class Review(Struct, frozen=True):
 
 
 def content_digest(text: str) -> str:
-    """SHA-256 of a text, in hex."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -765,8 +759,6 @@ GUEST = Principal("guest", "guest", "guest")  # somebody on this machine who did
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One answered question."""
-
     id: str
     ts: str
     query: str

@@ -1,7 +1,4 @@
-"""Plots a benchmark: how many answers are right, and how long they took.
-
-Pure: figures in, SVG out, with no library and no script. It works on light and dark pages, and its numbers are text.
-"""
+"""Plots a benchmark as SVG: how many answers are right, and how long they took. It works on light and dark pages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The figures of a benchmark, as a table and as JSON.
 
-Pure: questions and rows in, figures out. Questions that were not asked yet do not count; failed ones count as wrong.
+Questions that were not asked yet do not count; failed ones count as wrong.
 """
 
 from __future__ import annotations
@@ -79,7 +79,6 @@ def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequen
 
 
 def render_table(groups: Sequence[Figures]) -> str:
-    """Render the figures as a Markdown table."""
     heads = (
         "questions", "asked", "correct % (95 %)", "F1", "sentences found %", "words", "citations", "pages", "tokens",
         "seconds", "cost $", "failed",

@@ -21,7 +21,7 @@ from nexi.cli.exits import EXIT_CANCELLED
 from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
-from nexi.files import store_error
+from nexi.files import translate_os_errors
 from nexi.output import clean_line, is_tty, print_json, print_note, print_warning, write
 
 if TYPE_CHECKING:
@@ -132,7 +132,6 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
 
 
 def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
-    """Print the table and the most common error, and write the plot."""
     rows = {q.id: results.rows[q.id] for q in questions if q.id in results.rows}
     if not rows:
         return
@@ -140,10 +139,8 @@ def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Res
     picture = flags.picture or results.path.with_suffix(".svg")
     times = [(rows[q.id].seconds, score_answer(rows[q.id].answer, q.answers).correct) for q in questions if q.id in rows]
     title = f"{file.name}: {len(times)} questions, {results.about['model']}, effort {results.about['effort']}"
-    try:
+    with translate_os_errors("Could not write the plot", picture):
         picture.write_text(render_plot(title, figures, times), encoding="utf-8")
-    except OSError as error:
-        raise store_error("Could not write the plot", picture, error) from error
     if flags.as_json:
         about = {
             "schema": "nexi-bench-report-1",

@@ -32,7 +32,6 @@ def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the IDs of recent answers, with their questions."""
     from nexi.app.history import get_last_n_entries
 
     def list_entries() -> list[tuple[str, str]]:

@@ -79,7 +79,6 @@ def _repair_logs() -> str:
 
 
 def _render_checks(checks: Sequence[Check]) -> str:
-    """Format each check, with its cause and fix below."""
     width = max((len(check.name) for check in checks), default=0)
     lines = []
     for check in checks:

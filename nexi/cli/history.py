@@ -115,7 +115,6 @@ def _clear_command() -> None:
 
 
 def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
-    """Do what the history flags of `nexi` itself say."""
     if flags.clear_history:
         return _clear_history()
     if flags.last:
@@ -133,7 +132,6 @@ def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
 
 
 def latest_entry() -> HistoryEntry:
-    """Read the last answer. Raises NexiError if there is none."""
     return _read_newest(1).entries[0]
 
 
@@ -152,7 +150,6 @@ def _clear_history() -> None:
 
 
 def _show_last_n(n: int, *, as_json: bool = False) -> None:
-    """Print previews of the last n searches, newest first."""
     history = _read_newest(n)
     if as_json:
         return _print_json(history)
@@ -160,12 +157,10 @@ def _show_last_n(n: int, *, as_json: bool = False) -> None:
 
 
 def _show_prev(*, as_json: bool = False, form: str = "") -> None:
-    """Print the last search in full."""
     _print_full(latest_entry(), as_json=as_json, form=form)
 
 
 def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None:
-    """Print one search in full."""
     entry = get_entry_by_id(entry_id)
     if entry is None:
         raise _unknown_id_error(entry_id)

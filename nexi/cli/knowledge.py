@@ -67,7 +67,6 @@ def index_command(
 
 
 def _print_intake(intake: Intake, *, as_json: bool) -> None:
-    """Print how much was stored and how much was skipped, with reasons."""
     if as_json:
         return print_json({"schema": "nexi-index-1", **intake.as_json()})
     outcomes = ("stored", "unchanged", "linked", "removed")

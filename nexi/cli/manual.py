@@ -41,7 +41,6 @@ FILES = (
 
 
 def render_manual() -> str:
-    """Render the page in roff."""
     lines = ['.TH NEXI 1 "" "nexi" "User commands"', ".SH NAME", f"nexi \\- {ABOUT}", ".SH SYNOPSIS", ".B nexi"]
     lines += ['[\\fIOPTIONS\\fR] "\\fIQUESTION\\fR"', ".br", ".B nexi", "\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]"]
     lines += [".SH DESCRIPTION", DESCRIPTION, ".SH OPTIONS"]

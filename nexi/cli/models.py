@@ -95,7 +95,6 @@ async def _probe_models(nexi: Nexi) -> tuple[str, Approach, str, Grade]:
 
 
 async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:
-    """List the models that are available now."""
     from nexi.app.local_models import PORTS, describe_server, find_servers, list_endpoint_models
 
     endpoint = config.endpoint("answer")

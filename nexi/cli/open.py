@@ -47,7 +47,6 @@ def browser_address(n: int, url: str, link: str) -> str:
 
 
 def open_browser(url: str) -> bool:
-    """Open the URL; False without a browser."""
     import webbrowser
 
     try:

@@ -78,7 +78,6 @@ MAX_COPIES = 99
 
 
 def _interactive_mode(flags: AskFlags) -> None:
-    """Answer questions and follow-ups in one session, until exit."""
     config = load_terminal_config(flags.output)
     with Interrupts() as interrupts:
         try:

@@ -79,7 +79,6 @@ def research_command(words: tuple[str, ...], **options: Any) -> None:
 
 
 def run_research(question: str, flags: AskFlags) -> None:
-    """Research one question and deliver the report."""
     from nexi.app.research_state import ResearchState
     from nexi.cli.plan import settle_plan
 

@@ -1,7 +1,4 @@
-"""One run at the terminal: the config and the request that the flags stand for, and a screen that follows the run.
-
-The commands sit above, also those that ask nothing and only want an open nexi; below are the app, the screen and the signals.
-"""
+"""One run at the terminal: the config and the request that the flags stand for, and a screen that follows the run."""
 
 from __future__ import annotations
 
@@ -97,7 +94,6 @@ def load_terminal_config(flags: OutputFlags) -> Config:
 
 
 def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> RunRequest:
-    """Build the request that the flags stand for."""
     from nexi.app import LAST_RUN, RunLimits, RunRequest
 
     if flags.local and flags.web:
@@ -129,7 +125,6 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> Run
 
 
 def answer_screen(flags: OutputFlags, *, stream: bool = True) -> Screen:
-    """The screen of a search."""
     from nexi.output import Screen
 
     return Screen(verbose=flags.verbose, quiet=flags.as_json, stream=stream and not flags.no_stream, usage=flags.usage)

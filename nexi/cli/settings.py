@@ -1,7 +1,4 @@
-"""`nexi config`: shows, changes and sets up the settings; also --config and --edit-config.
-
-`nexi.config` validates the settings. This module turns a typed word into a value, and a value into a line.
-"""
+"""`nexi config`: shows, changes and sets up the settings; also --config and --edit-config."""
 
 from __future__ import annotations
 
@@ -159,13 +156,11 @@ def _setup_command() -> None:
 
 
 def _listed_items(name: str, settings: Mapping[str, Any]) -> list[str]:
-    """The items of a list setting; none for any other."""
     value = settings.get(name) if name in LIST_SETTINGS else None
     return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) and value else []
 
 
 def _warn_if_overridden(name: str) -> None:
-    """Warn that the environment overrides a setting that was changed in the file."""
     if name in load_config().origin.env:
         variables = " or ".join(FIELD_VARIABLES.get(name, ("a variable",)))
         print_warning(f"the environment overrides it; to use the file, unset {variables}")
@@ -230,7 +225,6 @@ def _parse_json(word: str, otherwise: Any) -> Any:
 
 
 def _set_part(whole: Any, parts: tuple[str, ...], value: Any, key: str) -> dict[str, Any]:
-    """Copy a setting with one part set."""
     first, *rest = parts
     mapping: dict[str, Any] = dict(_require_mapping(whole, key))
     mapping[first] = _set_part(mapping.get(first), tuple(rest), value, key) if rest else value
@@ -256,7 +250,6 @@ def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
 
 
 def _setting_source(config: Config, name: str) -> str:
-    """Where a setting comes from."""
     if name in config.origin.env or name == "environment_keys":
         return "environment"
     names = {name, *(old for old, new in OLD_NAMES.items() if new == name)}
@@ -365,7 +358,6 @@ def detect_window(base_url: str, model: str) -> int | None:
 
 
 def format_window(tokens: int | None, largest: int | None) -> str:
-    """Format a context window."""
     if tokens:
         return f"{tokens} tokens"
     return f"up to {largest} tokens" if largest else "window unknown"

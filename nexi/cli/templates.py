@@ -1,8 +1,4 @@
-"""The user's own instructions: `--system TEXT`, and templates in `templates/NAME.md` next to the config.
-
-A template is instructions for the model; one with `{question}` in it wraps the question instead. `nexi templates` lists
-them.
-"""
+"""The user's own instructions: `--system TEXT`, and templates in `templates/NAME.md` next to the config."""
 
 from __future__ import annotations
 
@@ -33,13 +29,11 @@ class _Template(Struct, frozen=True):
 
     @property
     def first_line(self) -> str:
-        """Its first line, shortened."""
         line = next((line.strip() for line in self.text.splitlines() if line.strip()), "").lstrip("# ")
         return line if len(line) <= 60 else line[:59] + "…"
 
     @property
     def wraps_question(self) -> bool:
-        """Whether it has a place for the question."""
         return PLACEHOLDER in self.text
 
 
@@ -48,7 +42,6 @@ def _templates_folder() -> Path:
 
 
 def list_templates(place: Path | None = None) -> list[_Template]:
-    """Read all templates, by name."""
     place = place or _templates_folder()
     try:
         paths = sorted(place.glob("*.md"))

@@ -1,7 +1,4 @@
-"""Checks: the kinds of values that settings can have. A check takes the name to report and the value, and yields what is wrong.
-
-The file, the flags, the environment and code are checked alike. Which setting has which check is declared in `fields`.
-"""
+"""Checks of the values of settings. A check takes the name to report and the value, and yields what is wrong."""
 
 from __future__ import annotations
 

@@ -22,8 +22,6 @@ Ask: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True)
 class SetupQuestion:
-    """The question about one setting."""
-
     name: str
     text: str
     secret: bool = False
@@ -186,7 +184,6 @@ class _Dialogue:
         return listing[int(answer) - 1] if answer.isdecimal() and 1 <= int(answer) <= len(listing) else answer
 
     def _ask_question(self, question: SetupQuestion, current: str | None = None) -> str:
-        """Ask until the answer is valid."""
         current = str(getattr(self.config, question.name)) if current is None else current
         default = mask_key(current) if question.secret else current
         ask = self.ask_secret if question.secret else self.ask

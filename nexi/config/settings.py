@@ -1,7 +1,4 @@
-"""Config: the settings, and what follows from them. A value, built once and passed whole.
-
-Files and the environment are read elsewhere in this package.
-"""
+"""Config: the settings, and what follows from them. A value, built once and passed whole."""
 
 from __future__ import annotations
 
@@ -68,7 +65,6 @@ class Endpoint:
 
     @property
     def is_extractive(self) -> bool:
-        """Whether this is the built-in model, which sends no requests."""
         return self.model == EXTRACTIVE
 
 
@@ -109,7 +105,6 @@ class Config(Settings):
 
     @property
     def max_timeout(self) -> int | None:
-        """The old name of `time_target`."""
         return self.time_target
 
     @classmethod
@@ -151,7 +146,6 @@ class Config(Settings):
 
     @property
     def embedding_library(self) -> str:
-        """`embedding_model` if it names a library and a model that run on this machine; else empty."""
         return self.embedding_model if self.embedding_model.startswith(EMBEDDING_LIBRARIES) else ""
 
     def embedding_endpoint(self) -> Endpoint | None:
@@ -217,7 +211,6 @@ class Config(Settings):
         return deduplicate_keys(self.origin.env_keys.get(provider, ""), *keys)
 
     def search_chain(self) -> tuple[str, ...]:
-        """The search backends to try, in order."""
         if names := parse_names(self.search_backend):
             return names
         if self.searxng_url or self.searxng_instances:
@@ -241,7 +234,6 @@ class Config(Settings):
 
     @property
     def trust(self) -> Trust:
-        """The certificates that every client trusts."""
         from nexi.net.trust import Trust
 
         return Trust(self.ssl_cert_file, self.ssl_cert_dir)
@@ -259,7 +251,6 @@ class Config(Settings):
 
     @property
     def root(self) -> Path:
-        """The folder for all files."""
         return self.home or nexi_home()
 
     def for_person(self, person: str) -> Config:
@@ -286,7 +277,6 @@ class Config(Settings):
 
     @property
     def always_wants_token(self) -> bool:
-        """Whether guests may not even ask."""
         return self.serve_token == ALWAYS
 
     @property
@@ -348,7 +338,6 @@ class Config(Settings):
 
     @property
     def cache_dir(self) -> Path:
-        """The folder for files that may be deleted at any time."""
         if self.origin.cache and not self._has_moved():
             return self.origin.cache
         return self.home / "cache" if self.home else nexi_cache()

@@ -81,7 +81,6 @@ def print_result_summary(
 
 
 def cost_text(cost: float | None) -> str:
-    """Format a cost in USD."""
     if cost is None:
         return "cost unknown"
     return f"${cost:.4f}" if cost >= 0.0001 else ("under $0.0001" if cost > 0 else "free")
@@ -104,8 +103,6 @@ def print_error(message: str, plain: bool | None = None) -> None:
 
 
 def create_progress_callback(verbose: bool = False, plain: bool | None = None) -> Callable[[str, int, int], None]:
-    """Create a callback for `run_search` that prints progress to stderr."""
-
     def callback(message: str, iteration: int, max_iter: int) -> None:
         print_note(f"[{iteration}/{max_iter}] {message}" if verbose else message, plain, "dim")
 

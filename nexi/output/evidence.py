@@ -35,7 +35,6 @@ def print_evidence(source: Source, review: Review | None, texts: Mapping[str, st
 
 
 def evidence_json(run_id: str, source: Source, review: Review | None) -> dict[str, Any]:
-    """The object that `nexi evidence --json` prints."""
     sentences = []
     for claim in claims_citing(review, source.number):
         sentence = claim_json(claim)

@@ -108,7 +108,6 @@ def figures_line(review: Review | None, sources: int = 0, conflicts: int = 0) ->
 
 
 def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0) -> None:
-    """Print the verification line to stdout, as part of the answer."""
     line = figures_line(review, sources, conflicts)
     if not line or review is None:
         return None

@@ -1,7 +1,6 @@
-"""Writes to stdout and stderr.
+"""Writes to stdout and stderr, and decides whether a stream takes colours.
 
-All output passes through `write`, which removes control sequences, handles encodings, and notices a closed pipe. Only this
-module decides whether a stream takes colours.
+All output passes through `write`, which removes control sequences, handles encodings, and notices a closed pipe.
 """
 
 from __future__ import annotations
@@ -123,7 +122,6 @@ class _StreamProxy:
 
 
 def open_console(name: str) -> Console:
-    """Open a rich console on `stdout` or `stderr`, without links and markup."""
     from rich.console import Console
     from rich.theme import Theme
 

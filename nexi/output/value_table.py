@@ -1,6 +1,6 @@
-"""A table of values in the forms people keep it in: Markdown, CSV, JSON, a workbook. Pure.
+"""A table of values in the forms people keep it in: Markdown, CSV, JSON, a workbook.
 
-Above are the doors; below, the values of `tables`. Every form has the quote of each value; the same table gives the same bytes.
+Every form has the quote of each value; the same table gives the same bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ _XML_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]
 
 
 def render_table(table: ValueTable, form: str) -> bytes:
-    """The table in a form: md, csv, xlsx or json."""
     if form == "xlsx":
         return table_workbook(table)
     if form == "json":
@@ -36,7 +35,6 @@ def render_table(table: ValueTable, form: str) -> bytes:
 
 
 def table_json(table: ValueTable) -> dict[str, Any]:
-    """The table as one object."""
     return {
         "schema": "nexi-table-1",
         "columns": [column.text for column in table.columns],

@@ -1,7 +1,4 @@
-"""What `nexi verify` prints, for people and for programs: verdicts sentence by sentence, and the figures of an audit.
-
-Above are the doors, which show the same; below are the values of `checking`. Pure.
-"""
+"""What `nexi verify` prints: verdicts sentence by sentence, and the figures of an audit."""
 
 from __future__ import annotations
 
@@ -31,19 +28,16 @@ _BASES = {
 
 
 def verification_json(result: Verification, target: str, *, strict: bool) -> dict[str, Any]:
-    """A check, or an audit, as one object."""
     return _audit_json(result, result.citations, target) if result.citations else _check_json(result, target, strict=strict)
 
 
 def verification_markdown(result: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
-    """A check, or an audit, for people."""
     if result.citations:
         return _audit_markdown(result, result.citations, target, verbose=verbose)
     return _check_markdown(result, target, strict=strict, verbose=verbose)
 
 
 def verification_lines(result: Verification, *, strict: bool = False) -> list[str]:
-    """The figures in a few sentences, who judged, and what was not done."""
     return _audit_lines(result, result.citations) if result.citations else _check_lines(result, strict=strict)
 
 
@@ -145,7 +139,6 @@ def _check_markdown(result: Verification, target: str, *, strict: bool, verbose:
 
 
 def _check_lines(result: Verification, *, strict: bool = False) -> list[str]:
-    """The figures of a check in a sentence or two, who judged, and what was not done."""
     figures = [result.proof.figures()]
     if result.basis != "cited":
         figures = [figures[0].replace("in the cited pages", "in the pages")]
@@ -186,7 +179,6 @@ def _source_markdown(state: SourceState, *, with_state: bool = True) -> str:
 
 
 def _audit_lines(result: Verification, figures: CitationFigures) -> list[str]:
-    """The figures of an audit in sentences, who judged, and what was not done."""
     least, lines, citing = "at least " if figures.is_bound else "", [], result.proof.count_citing
     if figures.precision is not None:
         share, total = f"{least}{figures.precision:.0%}", _count(figures.citations, "citation")
