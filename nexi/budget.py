@@ -142,10 +142,8 @@ class Meter:
         return is_within and (self.parent is None or self.parent.can_make_calls(count))
 
     def grace(self, most: float, part: float = 0.5) -> float:
-        """Seconds past the deadline for what is in flight then: as much again as the target, and at most `most`.
-
-        Below another meter it is a `part` of the time that one still has, so that who waits above is not kept waiting.
-        """
+        """Seconds past the deadline for what is in flight then: as much again as the target, and at most `most`."""
+        # below another meter it is a part of the time that one still has, so that who waits above is not kept waiting
         holder = self
         while holder.parent and holder.parent.deadline == self.deadline:
             holder = holder.parent
@@ -222,10 +220,8 @@ class Meter:
             )
 
     def carry_over(self, usage: Usage, calls: int) -> None:
-        """Hold calls that an earlier life of the run paid for against new calls until they are replayed.
-
-        Recorded steps cost nothing, so these calls do not end the run by themselves.
-        """
+        """Hold calls that an earlier life of the run paid for against new calls until they are replayed."""
+        # recorded steps cost nothing, so these calls do not end the run by themselves
         self._unreplayed_usage, self._unreplayed_calls = usage, calls
 
     def take_page(self, *, ahead: bool = False) -> bool:

@@ -99,10 +99,8 @@ def search_history(text: str, path: Path | None = None) -> list[HistoryEntry]:
 
 
 def remove_entry(entry_id: str, path: Path | None = None) -> int:
-    """Blank the lines of an entry, and say how many there were. Raises StoreError.
-
-    The file keeps its length, so that another process may append meanwhile.
-    """
+    """Blank the lines of an entry, and say how many there were. Raises StoreError."""
+    # the file keeps its length, so that another process may append meanwhile
     path = path or get_history_path()
     with files.translate_os_errors("Could not change the history", path):
         try:

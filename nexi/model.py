@@ -41,14 +41,11 @@ SLOW_START_FACTOR = 2.0  # a model that was slow to begin before may be as slow 
 
 @dataclass
 class CallCounter:
-    """Numbers the model calls of one run, whichever role makes them, and keeps what they taught.
-
-    That is the longest time until one began to reply, and how many tokens a server bills for one that was counted.
-    """
+    """Numbers the model calls of one run, whichever role makes them, and keeps what they taught."""
 
     made: int = 0
-    slowest_start_s: float = 0.0
-    billed_ratio: float = MIN_BILLED_RATIO
+    slowest_start_s: float = 0.0  # until one began to reply
+    billed_ratio: float = MIN_BILLED_RATIO  # tokens that the server bills for one that was counted
 
     def next(self) -> int:
         self.made += 1

@@ -15,10 +15,7 @@ TABLE = "notices"  # the field of a JSON object that has the codes of its texts
 
 
 class Notice(str):
-    """A sentence in English, the code of its text, and its values by name; a value may be a notice too.
-
-    What changes or joins it in other ways than those below makes an ordinary text of it.
-    """
+    """A sentence in English, the code of its text, and its values by name; a value may be a notice too."""
 
     code: str
     values: Mapping[str, str]

@@ -25,10 +25,8 @@ from nexi.types import FetchLimits, Hit, Page, Query
 
 class SearchPlugin:
     def __init__(self, plugin: Any, *, name: str = "", api_key: str = "", timeout_s: float = 30.0) -> None:
-        self._plugin = plugin
-        self._api_key = api_key
-        self._timeout_s = timeout_s
-        self.name = name or str(getattr(plugin, "name", "") or type(plugin).__name__)
+        self._plugin, self._api_key, self._timeout_s = plugin, api_key, timeout_s
+        self.name = name or _name_of(plugin)
 
     async def search(self, query: Query) -> list[Hit]:
         try:
@@ -44,9 +42,8 @@ class SearchPlugin:
 
 class FetchPlugin:
     def __init__(self, plugin: Any, *, name: str = "", api_key: str = "") -> None:
-        self._plugin = plugin
-        self._api_key = api_key
-        self.name = name or str(getattr(plugin, "name", "") or type(plugin).__name__)
+        self._plugin, self._api_key = plugin, api_key
+        self.name = name or _name_of(plugin)
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         try:
@@ -54,11 +51,9 @@ class FetchPlugin:
         except Exception as error:
             raise FetchError(f"the plug-in {self.name} failed", cause=repr(error)) from error
         entry = _first(answer, "pages")
-        text = str(entry.get("content") or "")
-        if entry.get("error") or not text.strip():
+        if entry.get("error") or not str(entry.get("content") or "").strip():
             raise FetchError(f"the plug-in {self.name} has no text of the page", cause=str(entry.get("error") or "empty"))
-        excerpt = text[: limits.max_chars]
-        return Page(url, excerpt, title=str(entry.get("title") or ""), truncated=len(excerpt) < len(text), fetcher=self.name)
+        return _read_page({"text": entry["content"], "title": entry.get("title")}, url, limits, self.name)
 
 
 class PluginBackend:
@@ -66,7 +61,7 @@ class PluginBackend:
 
     def __init__(self, backend: Any, *, name: str = "") -> None:
         self._backend = backend
-        self.name = name or str(getattr(backend, "name", "") or type(backend).__name__)
+        self.name = name or _name_of(backend)
 
     def __getattr__(self, name: str) -> Any:
         """What the searcher honours beside `search` (filters, interval_s, local) and `aclose` are the backend's own."""
@@ -88,7 +83,7 @@ class PluginFetcher:
 
     def __init__(self, fetcher: Any, *, name: str = "", check: Callable[[str], object] | None = None) -> None:
         self._fetcher, self._check = fetcher, check
-        self.name = name or str(getattr(fetcher, "name", "") or type(fetcher).__name__)
+        self.name = name or _name_of(fetcher)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._fetcher, name)
@@ -103,6 +98,10 @@ class PluginFetcher:
         except Exception as error:
             fix = "fix the plug-in, or take it out of content_fetcher"
             raise FetchError(f"the plug-in {self.name} failed", cause=_describe(error), fix=fix) from error
+
+
+def _name_of(plugin: Any) -> str:
+    return str(getattr(plugin, "name", "") or type(plugin).__name__)
 
 
 async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -160,24 +159,21 @@ _FILE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 
 
 def list_plugin_files(folder: Path) -> list[PluginFile]:
-    paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", ".")))
     plugins = []
-    for path in paths:
+    for path in sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", "."))):
         try:
             module = load_plugin_file(path.parent, path.stem)
         except ConfigError as error:
             plugins.append(PluginFile(path.stem, path, error=str(error)))
-            continue
-        searches, fetches = hasattr(module, "search"), hasattr(module, "fetch")
-        plugins.append(PluginFile(path.stem, path, searches, fetches, is_tool=hasattr(module, "TOOL")))
+        else:
+            searches, fetches, is_tool = (hasattr(module, name) for name in ("search", "fetch", "TOOL"))
+            plugins.append(PluginFile(path.stem, path, searches, fetches, is_tool))
     return plugins
 
 
 def load_plugin_file(folder: Path, name: str) -> ModuleType | None:
-    """The module of a plug-in file; None where there is no such file. Raises ConfigError when it cannot be used.
-
-    The file runs with the rights of nexi, so one that any user of the machine may change is refused.
-    """
+    """The module of a plug-in file; None where there is no such file. Raises ConfigError when it cannot be used."""
+    # the file runs with the rights of nexi, so one that any user of the machine may change is refused
     path = folder / f"{name}.py"
     if not _FILE_NAME.fullmatch(name) or not path.is_file():
         return None

@@ -220,10 +220,7 @@ class KnowledgeStore(Protocol):
     async def stats(self) -> StoreStats: ...
 
     async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
-        """Save what can be read of a damaged store into a sound one.
-
-        `on_saved` is told, in any thread, how many of how many sources are saved.
-        """
+        """Save what can be read of a damaged store; `on_saved` hears, in any thread, how many of how many sources are saved."""
 
     async def aclose(self) -> None: ...
 
@@ -235,10 +232,7 @@ class RunLog(Protocol):
     def run_id(self) -> str: ...
 
     async def append(self, fact: Fact) -> int:
-        """Commit a fact and return its number; numbers have no holes.
-
-        Raises StoreError, and RunTakenError when another writer has the run now.
-        """
+        """Commit a fact and return its number, without holes. Raises StoreError, also when another writer has the run."""
 
     def stop_requested(self) -> bool:
         """Whether another process asked this run to answer from what it has."""
@@ -438,10 +432,7 @@ class PersonalState(Protocol):
         """Count a new run, and say what it may use; it blocks. Raises NexiError with the code quota_reached."""
 
     def take_call(self, tokens: int, *, is_new: bool) -> None:
-        """Count the estimate of a model call outside a run; it blocks. Raises NexiError with the code quota_reached.
-
-        A call that is `new` belongs to no run, so that it needs one that may still be made.
-        """
+        """Count the estimate of a model call outside a run; it blocks. One that `is_new` needs a run that may still be made."""
 
     def settle_call(self, estimate: int, usage: Usage) -> None:
         """Correct what `take_call` counted by what the call did cost; it blocks."""

@@ -82,10 +82,8 @@ def pause_timeout(timer: asyncio.Timeout) -> Iterator[None]:
 
 
 def start_task(tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
-    """Start work in a group that other code owns. A group that is ending cancels its caller, as it cancels its other tasks.
-
-    `TaskGroup.create_task` raises RuntimeError there and leaves the coroutine open, which Python reports as never awaited.
-    """
+    """Start work in a group that other code owns. A group that is ending cancels its caller, as it cancels its other tasks."""
+    # TaskGroup.create_task raises RuntimeError there and leaves the coroutine open, which Python reports as never awaited
     try:
         return tasks.create_task(work, name=name)
     except RuntimeError as error:

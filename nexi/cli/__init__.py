@@ -16,6 +16,7 @@ import click
 from nexi import __version__
 from nexi.cli.options import (
     HELP,
+    MORE_THAN_ZERO,
     SavingCommand,
     cost_options,
     filter_options,
@@ -127,13 +128,7 @@ def main() -> None:
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
 @click.option("--max-iter", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
-@click.option(
-    "--time-target",
-    "--max-timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="S",
-    help="Aim to answer within S seconds.",
-)
+@click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to answer within S seconds.")
 @click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the answer in tokens.")
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-s", "--system", metavar="TEXT", help="Instructions for the model.")

@@ -18,7 +18,7 @@ from nexi.bench.report import figures_json, group_figures, render_table
 from nexi.bench.results import BenchRow, Results
 from nexi.bench.scores import score_answer
 from nexi.cli.exits import EXIT_CANCELLED
-from nexi.cli.options import HELP, json_option
+from nexi.cli.options import HELP, MORE_THAN_ZERO, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
 from nexi.files import translate_os_errors
@@ -42,9 +42,7 @@ PIPED_PROGRESS_EVERY = 10
 @click.option(
     "--concurrency", type=click.IntRange(1, 32), default=2, metavar="N", help="Ask N questions in parallel; 2 by default."
 )
-@click.option(
-    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost of all questions in USD."
-)
+@click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="Maximum cost of all questions in USD.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to FILE.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Write the SVG plot to FILE.")
 @json_option

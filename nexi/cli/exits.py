@@ -45,8 +45,7 @@ def report_errors(*, as_json: bool | None = None) -> Iterator[None]:
 
 
 class Interrupts:
-    """Handles Ctrl-C and SIGTERM during runs. The first Ctrl-C asks for an answer from what was read; a second one and
-    SIGTERM cancel. As a block around the runs it exits with `code`, which is 0 while no signal came."""
+    """Handles Ctrl-C and SIGTERM during runs: the first Ctrl-C asks for an answer, a second one and SIGTERM cancel."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.code = 0

@@ -85,8 +85,9 @@ research_options = combine_options(
     click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs."),
     click.option("--yes", is_flag=True, help="Don't prompt; accept the plan."),
 )
+MORE_THAN_ZERO = click.FloatRange(0, min_open=True)
 cost_options = combine_options(
-    click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD."),
+    click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="Maximum cost in USD."),
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total."),
 )
 save_option = click.option(

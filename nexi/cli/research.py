@@ -15,6 +15,7 @@ from nexi.cli.flags import AskFlags, parse_flags
 from nexi.cli.open_question import ask_back
 from nexi.cli.options import (
     HELP,
+    MORE_THAN_ZERO,
     SavingCommand,
     cost_options,
     filter_options,
@@ -46,13 +47,7 @@ if TYPE_CHECKING:
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
 @filter_options
-@click.option(
-    "--time-target",
-    "--max-timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="S",
-    help="Aim to finish within S seconds.",
-)
+@click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to finish within S seconds.")
 @click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the report in tokens.")
 @cost_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")

@@ -44,10 +44,7 @@ def run_with_nexi(work: Callable[[Nexi], Coroutine[Any, Any, T]], config: Config
 
 
 def read_question(typed: str) -> str | None:
-    """The question as it was typed, with what a pipe adds to it, or all of stdin; None at a terminal without one.
-
-    `cat notes.txt | nexi "summarise this"` appends the notes.
-    """
+    """The question as it was typed, with what a pipe adds to it, or all of stdin; None at a terminal without one."""
     if not typed and is_tty(sys.stdin):
         return None
     try:
@@ -63,10 +60,8 @@ def read_question(typed: str) -> str | None:
 
 
 def _read_piped_text() -> str:
-    """Read what waits in a pipe on stdin, and what follows within PIPE_PAUSE_S.
-
-    An open, empty pipe, or anything but a pipe, was not meant for nexi.
-    """
+    """Read what waits in a pipe on stdin, and what follows within PIPE_PAUSE_S."""
+    # an open, empty pipe, or anything but a pipe, was not meant for nexi
     import select
 
     data, wait_s, fd = b"", 0.0, sys.stdin.fileno()

@@ -16,7 +16,7 @@ from nexi.cli.completion import complete_run
 from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer, write_export
 from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import parse_flags
-from nexi.cli.options import HELP, json_option, screen_options
+from nexi.cli.options import HELP, MORE_THAN_ZERO, json_option, screen_options
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished, find_end
@@ -98,9 +98,9 @@ def stop_command(run_id: str) -> None:
 @click.command("resume", context_settings=HELP)
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
 @click.option("-m", "--model", help="Continue with another model.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="New cost limit for the whole run.")
+@click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="New cost limit for the whole run.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="New token limit for the whole run.")
-@click.option("--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="New time target for the whole run.")
+@click.option("--time-target", type=MORE_THAN_ZERO, metavar="S", help="New time target for the whole run.")
 @screen_options
 @json_option
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -10,6 +11,8 @@ from nexi.cli.open import open_browser
 from nexi.cli.options import HELP
 from nexi.config import load_config
 from nexi.output import print_note, print_warning
+
+_limit = partial(click.option, show_default=True, metavar="N")
 
 
 @click.command("serve", context_settings=HELP)
@@ -20,34 +23,10 @@ from nexi.output import print_note, print_warning
 @click.option(
     "--token", default="", metavar="TEXT", help="Token that clients must send. Visible in the process list; prefer NEXI_TOKEN."
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Number of processes.")
-@click.option(
-    "--max-runs",
-    "most_runs",
-    type=click.IntRange(1, 1000),
-    default=8,
-    show_default=True,
-    metavar="N",
-    help="Maximum parallel runs per process.",
-)
-@click.option(
-    "--rate",
-    "per_minute",
-    type=click.IntRange(1),
-    default=600,
-    show_default=True,
-    metavar="N",
-    help="Maximum requests per minute from one client.",
-)
-@click.option(
-    "--drain",
-    "drain_s",
-    type=click.FloatRange(0),
-    default=10,
-    show_default=True,
-    metavar="S",
-    help="Seconds for runs to finish on shutdown.",
-)
+@_limit("--workers", type=click.IntRange(1, 64), default=1, help="Number of processes.")
+@_limit("--max-runs", "most_runs", type=click.IntRange(1, 1000), default=8, help="Maximum parallel runs per process.")
+@_limit("--rate", "per_minute", type=click.IntRange(1), default=600, help="Maximum requests per minute from one client.")
+@_limit("--drain", "drain_s", type=click.FloatRange(0), default=10, metavar="S", help="Seconds for runs to finish on shutdown.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),

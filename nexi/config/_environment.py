@@ -48,10 +48,8 @@ def _parse_variable(name: str, value: str) -> Any:
 
 
 def override_roles(roles: Mapping[str, Mapping[str, Any]], changes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The roles without what `changes` replaces in the answer role.
-
-    The extractive model means that no model is called, so it replaces every role.
-    """
+    """The roles without what `changes` replaces in the answer role."""
+    # the extractive model means that no model is called, so it replaces every role
     if changes.get("model") == EXTRACTIVE:
         return {}
     names = {"model"} & set(changes) | ({"base_url", "api_key"} if "base_url" in changes else set())

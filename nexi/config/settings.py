@@ -177,10 +177,8 @@ class Config(Settings):
         return self.api_key if parse_site(address) == parse_site(self.base_url) else ""
 
     def _environment_key(self, owner: str) -> str:
-        """The key of this address; else OPENAI_API_KEY, which many servers accept, if the user chose the address.
-
-        A file that names another address and its own key keeps the two together.
-        """
+        """The key of this address; else OPENAI_API_KEY, which many servers accept, if the user chose the address."""
+        # a file that names another address and its own key keeps the two together
         keys = self.origin.env_keys
         if keys.get(owner) or self._is_typed_in_browser:
             return keys.get(owner, "")

@@ -32,9 +32,10 @@ def verification_json(result: Verification, target: str, *, strict: bool) -> dic
 
 
 def verification_markdown(result: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
-    if result.citations:
-        return _audit_markdown(result, result.citations, target, verbose=verbose)
-    return _check_markdown(result, target, strict=strict, verbose=verbose)
+    title = f"# {'Audit' if result.citations else 'Verification'} of {clean_line(target)}"
+    sections = _list_audit_sections(result, verbose) if result.citations else _list_check_sections(result, verbose)
+    limit = [f"{result.document.unread} more URLs were not checked: the limit is 999."] if result.document.unread else []
+    return "\n\n".join((title, *verification_lines(result, strict=strict), *sections, *limit)) + "\n"
 
 
 def verification_lines(result: Verification, *, strict: bool = False) -> list[str]:
@@ -116,10 +117,10 @@ def _source_json(state: SourceState) -> dict[str, Any]:
     }
 
 
-def _check_markdown(result: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
-    """Render a report: figures, sentences that are not found with their evidence, and sources."""
+def _list_check_sections(result: Verification, verbose: bool) -> list[str]:
+    """Sentences that are not found with their evidence, and sources."""
     claims = [c for c in result.proof.checked if verbose or c.verdict not in GOOD]
-    parts = [f"# Verification of {clean_line(target)}", *_check_lines(result, strict=strict)]
+    parts = []
     if claims:
         before, lines = {change.index: change.before for change in result.changes}, []
         for claim in claims:
@@ -133,9 +134,7 @@ def _check_markdown(result: Verification, target: str, *, strict: bool, verbose:
         parts.append("\n".join(lines))
     if result.sources:
         parts += ["## Sources", "\n".join(map(_source_markdown, result.sources))]
-    if result.document.unread:
-        parts.append(f"{result.document.unread} more URLs were not checked: the limit is 999.")
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
 def _check_lines(result: Verification, *, strict: bool = False) -> list[str]:
@@ -196,12 +195,12 @@ def _audit_lines(result: Verification, figures: CitationFigures) -> list[str]:
     return [*lines, *_judge_lines(result)]
 
 
-def _audit_markdown(result: Verification, figures: CitationFigures, target: str, *, verbose: bool = False) -> str:
-    """Render an audit: figures, every sentence with its citations, and the links that could not be read."""
+def _list_audit_sections(result: Verification, verbose: bool) -> list[str]:
+    """Every sentence with its citations, and the links that could not be read."""
     cited = [claim for claim in result.proof.checked if not result.is_uncited(claim)]
     uncited = [claim for claim in result.proof.checked if result.is_uncited(claim)]
     unread = [state for state in result.sources if state.state in _UNREADABLE]
-    parts = [f"# Audit of {clean_line(target)}", *_audit_lines(result, figures)]
+    parts = []
     if cited:
         lines = []
         for claim in cited:
@@ -219,9 +218,7 @@ def _audit_markdown(result: Verification, figures: CitationFigures, target: str,
     readable = [state for state in result.sources if state.state not in _UNREADABLE]
     if readable:
         parts += ["## Pages read", "\n".join(_source_markdown(state, with_state=False) for state in readable)]
-    if result.document.unread:
-        parts.append(f"{result.document.unread} more URLs were not checked: the limit is 999.")
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
 def _uncited_line(result: Verification, claim: Claim) -> str:
