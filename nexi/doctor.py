@@ -331,7 +331,7 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
                 continue
         raise ConfigError(f"{url} was not refused", cause="a fetcher ignores the guard", fix="set content_fetcher to http")
     names = ", ".join(fetcher.name for fetcher in fetchers)
-    browser = _check_browser() if any(fetcher.name == "crawl4ai" for fetcher in fetchers) else []
+    browser = [_check_browser()] if any(fetcher.name == "crawl4ai" for fetcher in fetchers) else []
     if len(refused_urls) < len(FORBIDDEN_URLS):
         open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused_urls)
         fix = "nexi config set allow_private HOST:PORT,... with exact hosts"
@@ -374,12 +374,12 @@ async def _check_document_reader() -> list[Check]:
     return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(filter(None, parts))}")]
 
 
-def _check_browser() -> list[Check]:
+def _check_browser() -> Check:
     from nexi.app import browser_install_fix, installed_browser, missing_parts
 
     if lack := missing_parts():
-        return [Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, browser_install_fix())]
-    return [Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")]
+        return Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, browser_install_fix())
+    return Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")
 
 
 async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:

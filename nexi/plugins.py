@@ -144,7 +144,7 @@ def _describe(error: Exception) -> str:
 # single files
 
 
-class PluginFile(Struct, frozen=True):
+class _PluginFile(Struct, frozen=True):
     """A file of the folder: its name, what it offers, and why it cannot be used where it cannot."""
 
     name: str
@@ -158,16 +158,16 @@ class PluginFile(Struct, frozen=True):
 _FILE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 
 
-def list_plugin_files(folder: Path) -> list[PluginFile]:
+def list_plugin_files(folder: Path) -> list[_PluginFile]:
     plugins = []
     for path in sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", "."))):
         try:
             module = load_plugin_file(path.parent, path.stem)
         except ConfigError as error:
-            plugins.append(PluginFile(path.stem, path, error=str(error)))
+            plugins.append(_PluginFile(path.stem, path, error=str(error)))
         else:
             searches, fetches, is_tool = (hasattr(module, name) for name in ("search", "fetch", "TOOL"))
-            plugins.append(PluginFile(path.stem, path, searches, fetches, is_tool))
+            plugins.append(_PluginFile(path.stem, path, searches, fetches, is_tool))
     return plugins
 
 

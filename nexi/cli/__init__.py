@@ -48,7 +48,8 @@ class _QuestionGroup(click.Group):
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         module = import_module(MODULES.get(cmd_name, f"nexi.cli.{cmd_name}"))
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        commands = (value for value in vars(module).values() if isinstance(value, click.Command) and value.name == cmd_name)
+        command: click.Command = next(commands, None) or getattr(module, f"{cmd_name}_command")  # the team's are loaded by name
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -22,7 +22,7 @@ MAX_PASSAGE_CHARS = 600
 @click.option("--url-threshold", type=click.FloatRange(0, 1), metavar="N", help="Read results that score above N, 0 to 1.")
 @click.option("--hints", is_flag=True, help="Also search the knowledge base with terms of the pages just read.")
 @make_json_option("Print the response as one JSON object.")
-def agentic_command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
+def _agentic_command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find passages in the knowledge base, and on the web what is missing.
 
     \b

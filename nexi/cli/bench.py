@@ -46,7 +46,7 @@ PIPED_PROGRESS_EVERY = 10
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to FILE.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Write the SVG plot to FILE.")
 @json_option
-def bench_command(file: Path, **options: Any) -> None:
+def _bench_command(file: Path, **options: Any) -> None:
     """Ask the questions in FILE and score the answers.
 
     FILE is JSON lines, JSON, CSV or TSV with a question and its answer in each row (SimpleQA, FRAMES and the like). Results

@@ -68,7 +68,7 @@ def _complete_names(list_names: Callable[[], list[tuple[str, str]]], incomplete:
 
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))
 @click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
-def completion_command(shell: str) -> None:
+def _completion_command(shell: str) -> None:
     """Print the completion script for a shell."""
     from click.shell_completion import get_completion_class
 

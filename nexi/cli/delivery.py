@@ -181,11 +181,11 @@ def print_next_steps(result: RunResult, *, at_prompt: bool = False) -> None:
 
 
 def copy_answer(result: RunResult) -> None:
-    if not copy_text(answer_text(result)):
+    if not _copy_text(answer_text(result)):
         print_warning("the answer was not copied: there is no terminal, and none of wl-copy, xclip, pbcopy and clip works")
 
 
-def copy_text(text: str) -> bool:
+def _copy_text(text: str) -> bool:
     """Copy text to the clipboard, with an escape sequence on a terminal, else with a program; False if neither is possible."""
     import shutil
     import subprocess

@@ -31,7 +31,7 @@ Nothing was saved: the demo uses a temporary folder. What to do next:
 @click.command("demo")
 @click.argument("question", required=False)
 @screen_options
-def demo_command(question: str | None, verbose: bool, plain: bool) -> None:
+def _demo_command(question: str | None, verbose: bool, plain: bool) -> None:
     """Ask nexi's own handbook three questions, or yours: no API key, no network."""
     from nexi.demo import QUESTIONS, serve_handbook
     from nexi.output import Screen

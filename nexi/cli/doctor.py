@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--judge", "tests_judge", is_flag=True, help="First test the model that judges sentences, in one request.")
 @click.option("--services", "calls_services", is_flag=True, help="Call every open service once instead, and say which answer.")
 @json_option
-def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_services: bool) -> None:
+def _doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_services: bool) -> None:
     """Check the setup and suggest fixes.
 
     Sends one small request to the configured model and to each search service. Exits with 1 if a search cannot work.

@@ -22,7 +22,7 @@ from nexi.types import Review, Source
 @click.option("--run", "run_id", metavar="ID", shell_complete=complete_run, help="Use this run instead of the last answer.")
 @click.option("--plain", is_flag=True, help="Disable colours and emoji.")
 @make_json_option("Print one JSON object for each source.")
-def evidence_command(n: int | None, run_id: str | None, plain: bool, as_json: bool) -> None:
+def _evidence_command(n: int | None, run_id: str | None, plain: bool, as_json: bool) -> None:
     """Show the passages behind source N of the last answer, or behind all its sources.
 
     The passages are those of the stored pages, so nothing is fetched.

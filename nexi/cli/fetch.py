@@ -12,7 +12,7 @@ from nexi.output import clean_line, clean_text, print_json, print_warning, write
 @click.command("fetch", context_settings=HELP)
 @click.argument("url")
 @json_option
-def fetch_command(url: str, as_json: bool) -> None:
+def _fetch_command(url: str, as_json: bool) -> None:
     """Fetch a page and print it as Markdown."""
     page = run_with_nexi(lambda nexi: nexi.fetch(url.strip()))
     warnings = [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []

@@ -28,7 +28,7 @@ MAX_SNIPPET_CHARS = 500
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only sources with this tag.")
 @click.option("--explain", is_flag=True, help="Also show which services were asked, why, and what each said.")
 @json_option
-def find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], explain: bool, **options: Any) -> None:
+def _find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], explain: bool, **options: Any) -> None:
     """Search and print the hits, without an answer."""
     if tags and not local:
         raise click.UsageError("--tag needs --local")

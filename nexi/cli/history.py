@@ -50,8 +50,8 @@ class _ListByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_ListByDefault, context_settings=HELP)
-def history_command() -> None:
+@click.group("history", cls=_ListByDefault, context_settings=HELP)
+def _history_command() -> None:
     """List, search, show and delete past answers."""
 
 
@@ -62,7 +62,7 @@ _with_filters = combine_options(
 )
 
 
-@history_command.command("list", context_settings=HELP)
+@_history_command.command("list", context_settings=HELP)
 @click.argument("n", type=click.IntRange(1), default=DEFAULT_LISTED)
 @_with_filters
 @json_option
@@ -75,7 +75,7 @@ def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None)
     _print_days(HistoryRead(entries, history.damaged), n, as_json=as_json, lists_all=lists_all)
 
 
-@history_command.command("search", context_settings=HELP)
+@_history_command.command("search", context_settings=HELP)
 @click.argument("text")
 @_with_filters
 @json_option
@@ -90,7 +90,7 @@ def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | 
     _print_days(HistoryRead(entries, history.damaged), None, as_json=as_json, lists_all=lists_all)
 
 
-@history_command.command("show", context_settings=HELP)
+@_history_command.command("show", context_settings=HELP)
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 @json_option
 @click.option("--format", "form", type=click.Choice(REFERENCE_FORMATS), help="Print only its sources, as references.")
@@ -99,7 +99,7 @@ def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
     _show_by_id(entry_id, as_json=as_json, form=form or "")
 
 
-@history_command.command("rm", context_settings=HELP)
+@_history_command.command("rm", context_settings=HELP)
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
@@ -108,7 +108,7 @@ def _remove_command(entry_id: str) -> None:
     print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
 
 
-@history_command.command("clear", context_settings=HELP)
+@_history_command.command("clear", context_settings=HELP)
 def _clear_command() -> None:
     """Delete the whole history."""
     _clear_history()

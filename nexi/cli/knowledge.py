@@ -38,7 +38,7 @@ MAX_NAMED_LOSSES = 20
 @click.option("--sitemap", is_flag=True, help="Index the pages that the site's sitemaps list.")
 @click.option("--reembed", is_flag=True, help="Recompute all vectors with the current embedder.")
 @json_option
-def index_command(
+def _index_command(
     targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], space: str | None, sitemap: bool, reembed: bool, as_json: bool
 ) -> None:
     """Index files, folders, URLs, feeds or a sitemap; `zotero:` is the library of the Zotero that runs here.
@@ -114,7 +114,7 @@ async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -
         write(f"Embedded {total:,} passages\n", sys.stderr)
 
 
-class IndexProgress(NamedTuple):
+class _IndexProgress(NamedTuple):
     """What shows each document, and what takes longer than one; nothing by default."""
 
     show_step: Callable[[Step], None] = lambda step: None
@@ -122,11 +122,11 @@ class IndexProgress(NamedTuple):
 
 
 @contextmanager
-def open_progress(*, quiet: bool) -> Iterator[IndexProgress]:
+def open_progress(*, quiet: bool) -> Iterator[_IndexProgress]:
     """A bar with the current document on a terminal, else a line for each document; nothing if `quiet`."""
     if quiet or not is_tty(sys.stderr):
-        line = IndexProgress(lambda step: write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr))
-        yield IndexProgress() if quiet else line
+        line = _IndexProgress(lambda step: write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr))
+        yield _IndexProgress() if quiet else line
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -142,7 +142,7 @@ def open_progress(*, quiet: bool) -> Iterator[IndexProgress]:
             bar.update(task, completed=step.done, total=step.total)
             show_status(step.name)
 
-        yield IndexProgress(show_step, show_status)
+        yield _IndexProgress(show_step, show_status)
 
 
 @click.group("sources", invoke_without_command=True, context_settings=HELP)
@@ -150,13 +150,13 @@ def open_progress(*, quiet: bool) -> Iterator[IndexProgress]:
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only sources with this tag.")
 @json_option
 @click.pass_context
-def sources_command(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
+def _sources_command(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
     """List indexed sources, newest first."""
     if ctx.invoked_subcommand is None:
         _list_sources("", num, tags, as_json=as_json)
 
 
-@sources_command.command("search")
+@_sources_command.command("search")
 @click.argument("text")
 @click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="Show at most N sources.")
 @json_option
@@ -165,7 +165,7 @@ def _search_command(text: str, num: int, as_json: bool) -> None:
     _list_sources(text, num, (), as_json=as_json)
 
 
-@sources_command.command("rm")
+@_sources_command.command("rm")
 @click.argument("which", nargs=-1, required=True, metavar="URL|PATH...")
 @json_option
 def _remove_command(which: tuple[str, ...], as_json: bool) -> None:

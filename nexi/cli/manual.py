@@ -19,7 +19,8 @@ from nexi.cli.guide import group_options
 
 
 def render_manual() -> str:
-    options, commands = [], []
+    options: list[str] = []
+    commands: list[str] = []
     question, ctx = _load_command("ask")
     for heading, params in group_options(question, ctx):
         options.append(f".SS {heading}")

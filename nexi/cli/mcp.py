@@ -12,7 +12,7 @@ from nexi.output import print_note, print_success, write
 
 @click.group("mcp", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
-def mcp_command(ctx: click.Context) -> None:
+def _mcp_command(ctx: click.Context) -> None:
     """Run the MCP server on stdin and stdout, or over HTTP."""
     if ctx.invoked_subcommand:
         return
@@ -21,7 +21,7 @@ def mcp_command(ctx: click.Context) -> None:
     serve_stdio()
 
 
-@mcp_command.command("http", context_settings=HELP)
+@_mcp_command.command("http", context_settings=HELP)
 @click.argument("host", default="127.0.0.1")
 @click.argument("port", default=8000, type=click.IntRange(0, 65535))
 def _http_command(host: str, port: int) -> None:
@@ -34,7 +34,7 @@ def _http_command(host: str, port: int) -> None:
     serve_http(host, port)
 
 
-@mcp_command.command("install", context_settings=HELP)
+@_mcp_command.command("install", context_settings=HELP)
 @click.argument("client", type=click.Choice(["claude", "cursor", "codex"]))
 @click.option("--print", "only_prints", is_flag=True, help="Print the entry and write nothing.")
 @click.option("--write", is_flag=True, hidden=True, expose_value=False)  # what it does anyway

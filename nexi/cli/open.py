@@ -18,7 +18,7 @@ from nexi.urls import is_note_link, is_web_url, parse
 @click.command("open", context_settings=HELP)
 @click.argument("n", type=click.IntRange(1))
 @click.option("--print", "only_print", is_flag=True, help="Print the URL instead of opening it.")
-def open_command(n: int, only_print: bool) -> None:
+def _open_command(n: int, only_print: bool) -> None:
     """Open source N of the last answer in the browser."""
     entry = latest_entry()
     if n > len(entry.urls):

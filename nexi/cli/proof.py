@@ -23,7 +23,7 @@ SCHEMA = "nexi-proof-1"
 
 
 @click.group("proof", context_settings=HELP)
-def proof_command() -> None:
+def _proof_command() -> None:
     """Install, inspect and remove a local model that checks sentences against their sources.
 
     Rules compare words, numbers, dates and names. Whether a passage supports a sentence is decided by a model: the configured
@@ -31,7 +31,7 @@ def proof_command() -> None:
     """
 
 
-@proof_command.command("install", context_settings=HELP)
+@_proof_command.command("install", context_settings=HELP)
 @click.argument("model", metavar="NAME|FOLDER")
 @click.option("--yes", is_flag=True, help="Download without asking.")
 @click.option("--from", "mirror", default="", metavar="URL", help="Download the files of NAME from this base URL instead.")
@@ -67,7 +67,7 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     _print_model(*run_with_nexi(install), as_json=as_json)
 
 
-@proof_command.command("status", context_settings=HELP)
+@_proof_command.command("status", context_settings=HELP)
 @json_option
 def _status_command(as_json: bool) -> None:
     """Show the installed model, check its files, and show how often each mark is right."""
@@ -86,7 +86,7 @@ def _status_command(as_json: bool) -> None:
         write(f"\nMarks\n{marks}The configured judge: {describe_grade(judge) if judge else advice}\n")
 
 
-@proof_command.command("remove", context_settings=HELP)
+@_proof_command.command("remove", context_settings=HELP)
 @json_option
 def _remove_command(as_json: bool) -> None:
     """Remove the installed model and its files."""

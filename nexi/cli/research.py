@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 )
 @save_option
 @click.option("--copy", is_flag=True, help="Copy the report to the clipboard.")
-def research_command(words: tuple[str, ...], **options: Any) -> None:
+def _research_command(words: tuple[str, ...], **options: Any) -> None:
     """Research a question in rounds and write a report.
 
     \b

@@ -40,7 +40,7 @@ MAX_QUERY_CHARS = 70
 )
 @json_option
 @click.pass_context
-def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
+def _runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
     """List runs, newest first."""
     if ctx.invoked_subcommand:
         return
@@ -48,7 +48,7 @@ def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
     _print_runs([runs.check_lines(run) for run in runs.list_runs(num)], as_json)
 
 
-@runs_command.command("rm", context_settings=HELP)
+@_runs_command.command("rm", context_settings=HELP)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
 def _remove_command(ids: tuple[str, ...]) -> None:
     """Delete runs; their pages are deleted with the next cleanup."""
@@ -58,7 +58,7 @@ def _remove_command(ids: tuple[str, ...]) -> None:
         print_success(f"Deleted run {run_id}.")
 
 
-@runs_command.command("keep", context_settings=HELP)
+@_runs_command.command("keep", context_settings=HELP)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
 @click.option("--undo", is_flag=True, help="Let cleanups delete them again.")
 def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
@@ -69,7 +69,7 @@ def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
         print_success(f"Run {run_id} is {'no longer' if undo else 'now'} exempt from cleanups.")
 
 
-@runs_command.command("tidy", context_settings=HELP)
+@_runs_command.command("tidy", context_settings=HELP)
 @click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
 def _tidy_command(dry_run: bool) -> None:
     """Delete runs older than runs_keep_days, and the oldest beyond pages_max_mb, now."""
@@ -85,7 +85,7 @@ def _tidy_command(dry_run: bool) -> None:
 
 @click.command("stop", context_settings=HELP)
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
-def stop_command(run_id: str) -> None:
+def _stop_command(run_id: str) -> None:
     """Tell a running run to answer now with what it has read."""
     directory = open_runs(load_config())
     if directory.request_stop(run_id):
@@ -104,7 +104,7 @@ def stop_command(run_id: str) -> None:
 @screen_options
 @json_option
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE.")
-def resume_command(run_id: str, **options: Any) -> None:
+def _resume_command(run_id: str, **options: Any) -> None:
     """Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.
 
     Model calls, searches and pages in its log are not repeated.
@@ -140,7 +140,7 @@ def resume_command(run_id: str, **options: Any) -> None:
 @click.command("replay", context_settings=HELP)
 @click.argument("run", metavar="ID|FILE", shell_complete=complete_run)
 @json_option
-def replay_command(run: str, as_json: bool) -> None:
+def _replay_command(run: str, as_json: bool) -> None:
     """Replay a finished run from its log, offline, and compare the answers.
 
     FILE is a bundle from `nexi export`.
@@ -179,7 +179,7 @@ def replay_command(run: str, as_json: bool) -> None:
 @click.option(
     "-o", "--output", metavar="FILE", help="File to write; by default a new file in the current folder; - for stdout."
 )
-def export_command(run_id: str, bundle: bool, form: str | None, sources: str | None, output: str | None) -> None:
+def _export_command(run_id: str, bundle: bool, form: str | None, sources: str | None, output: str | None) -> None:
     """Export the answer of a run, or with --bundle the whole run."""
     import asyncio
 

@@ -19,7 +19,7 @@ STOP_S = 60.0
 
 
 @click.group("searxng", context_settings=HELP)
-def searxng_command() -> None:
+def _searxng_command() -> None:
     """Start, stop and inspect a local SearXNG container.
 
     It needs docker or podman, and only this machine can reach it. A container started here runs until it is stopped; with
@@ -27,7 +27,7 @@ def searxng_command() -> None:
     """
 
 
-@searxng_command.command("start", context_settings=HELP)
+@_searxng_command.command("start", context_settings=HELP)
 @json_option
 def _start_command(as_json: bool) -> None:
     """Start it, wait until it responds, and print its URL."""
@@ -39,7 +39,7 @@ def _start_command(as_json: bool) -> None:
         print_note("To use it for searches: nexi config set searxng_autostart true")
 
 
-@searxng_command.command("stop", context_settings=HELP)
+@_searxng_command.command("stop", context_settings=HELP)
 @click.option("--force", is_flag=True, help="Stop it even if other processes use it.")
 @json_option
 def _stop_command(force: bool, as_json: bool) -> None:
@@ -48,7 +48,7 @@ def _stop_command(force: bool, as_json: bool) -> None:
     _print_status(lifecycle.stop(lifecycle.patience(STOP_S), force=force), lifecycle, as_json=as_json)
 
 
-@searxng_command.command("status", context_settings=HELP)
+@_searxng_command.command("status", context_settings=HELP)
 @json_option
 def _status_command(as_json: bool) -> None:
     """Show whether it runs and responds, and how many processes use it."""

@@ -41,7 +41,7 @@ _limit = partial(click.option, show_default=True, metavar="N")
     help="The searcher.yaml of the Search API; by default the one in nexi's folder.",
 )
 @click.option("--open", "opens_browser", is_flag=True, help="Open the page in the browser.")
-def serve_command(opens_browser: bool, **options: Any) -> None:
+def _serve_command(opens_browser: bool, **options: Any) -> None:
     """Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.
 
     By default it listens on loopback only. The link that it prints has your token, which the page and everything that nexi

@@ -36,16 +36,13 @@ from nexi.config import (
 from nexi.errors import ConfigError
 from nexi.output import print_json, print_note, print_success, print_warning, write
 
-__all__ = ["config_command", "edit_config", "format_window", "print_config_path", "run_setup"]
-
-
 VALUE_WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
 
 
 @click.group("config", invoke_without_command=True)
 @json_option
 @click.pass_context
-def config_command(ctx: click.Context, as_json: bool) -> None:
+def _config_command(ctx: click.Context, as_json: bool) -> None:
     """Show, change and set up the configuration.
 
     Without a command it shows the path and all settings, keys masked. KEY is a setting or a part of one: roles.judge.model,
@@ -77,13 +74,13 @@ def config_command(ctx: click.Context, as_json: bool) -> None:
     return None
 
 
-@config_command.command("path")
+@_config_command.command("path")
 def _path_command() -> None:
     """Print the path of the config file."""
     print_config_path()
 
 
-@config_command.command("get")
+@_config_command.command("get")
 @click.argument("key")
 def _get_command(key: str) -> None:
     """Print the effective value of a setting, keys masked."""
@@ -96,7 +93,7 @@ def _get_command(key: str) -> None:
     write(_format_value(value) + "\n")
 
 
-@config_command.command("set", context_settings={"ignore_unknown_options": True})
+@_config_command.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value", required=False)
 def _set_command(key: str, value: str | None) -> None:
@@ -116,7 +113,7 @@ def _set_command(key: str, value: str | None) -> None:
     _warn_if_overridden(name)
 
 
-@config_command.command("add")
+@_config_command.command("add")
 @click.argument("key")
 @click.argument("value")
 def _add_command(key: str, value: str) -> None:
@@ -134,7 +131,7 @@ def _add_command(key: str, value: str) -> None:
     _warn_if_overridden(name)
 
 
-@config_command.command("unset")
+@_config_command.command("unset")
 @click.argument("key")
 def _unset_command(key: str) -> None:
     """Reset a setting to its default."""
@@ -146,7 +143,7 @@ def _unset_command(key: str) -> None:
     print_success(f"Unset {key} in {place}.")
 
 
-@config_command.command("setup")
+@_config_command.command("setup")
 def _setup_command() -> None:
     """Set up nexi interactively: find local models, test model and search, and save."""
     run_setup()

@@ -32,7 +32,7 @@ _name = click.argument("name", shell_complete=complete_space)
 @click.group("spaces", invoke_without_command=True, context_settings=HELP)
 @json_option
 @click.pass_context
-def spaces_command(ctx: click.Context, as_json: bool) -> None:
+def _spaces_command(ctx: click.Context, as_json: bool) -> None:
     """List spaces: questions and files that belong together."""
     if ctx.invoked_subcommand:
         return None
@@ -53,7 +53,7 @@ def spaces_command(ctx: click.Context, as_json: bool) -> None:
     return None
 
 
-@spaces_command.command("add", context_settings=HELP)
+@_spaces_command.command("add", context_settings=HELP)
 @_name
 @click.argument("targets", nargs=-1, metavar="[PATH|DIR|URL]...")
 @_setting_options
@@ -63,7 +63,7 @@ def _add_command(name: str, targets: tuple[str, ...], **settings: Any) -> None:
     print_success(f'Added the space {name}. Ask in it: nexi --space {name} "your question"')
 
 
-@spaces_command.command("set", context_settings=HELP)
+@_spaces_command.command("set", context_settings=HELP)
 @_name
 @_setting_options
 def _set_command(name: str, **settings: Any) -> None:
@@ -78,7 +78,7 @@ def _set_command(name: str, **settings: Any) -> None:
     print_success(f"Changed the space {name}.")
 
 
-@spaces_command.command("show", context_settings=HELP)
+@_spaces_command.command("show", context_settings=HELP)
 @_name
 @json_option
 def _show_command(name: str, as_json: bool) -> None:
@@ -108,7 +108,7 @@ def _show_command(name: str, as_json: bool) -> None:
     return write("\n".join(lines) + "\n")
 
 
-@spaces_command.command("rm", context_settings=HELP)
+@_spaces_command.command("rm", context_settings=HELP)
 @_name
 @click.option("--with-files", is_flag=True, help="Also forget its files and pages, except those of other spaces.")
 def _remove_command(name: str, with_files: bool) -> None:

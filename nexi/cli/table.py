@@ -28,7 +28,7 @@ MAX_SILENT = 3  # documents without progress
 @json_option
 @click.option("--format", "form", type=click.Choice(FORMS), help="Output format; the ending of FILE by default, else md.")
 @click.option("-o", "--output", metavar="FILE", help="Write to a new FILE; - for stdout.")
-def table_command(
+def _table_command(
     columns: str,
     documents: tuple[str, ...],
     more: tuple[str, ...],

@@ -15,9 +15,6 @@ from nexi.errors import ConfigError
 from nexi.files import is_existing_file
 from nexi.output import print_json, write
 
-__all__ = ["apply_template", "list_templates", "system_prompt_of", "templates_command"]
-
-
 MAX_BYTES = 200_000
 PLACEHOLDER = "{question}"
 
@@ -100,7 +97,7 @@ def _unreadable_error(path: Path, error: Exception) -> ConfigError:
 
 @click.command("templates")
 @json_option
-def templates_command(as_json: bool) -> None:
+def _templates_command(as_json: bool) -> None:
     """List the saved templates."""
     import sys
 

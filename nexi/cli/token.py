@@ -15,7 +15,7 @@ from nexi.output import write
 @click.option(
     "--new", "makes_new", is_flag=True, help="Replace the token: browsers and programs that have the old one are out."
 )
-def token_command(makes_new: bool) -> None:
+def _token_command(makes_new: bool) -> None:
     """Print the token that a server on this machine knows its owner by.
 
     Programs send it as `Authorization: Bearer TOKEN`. Browsers get it from the link that `nexi serve` prints, or

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @json_option
 @click.option("--format", "form", type=click.Choice(["md", "json", "html"]), help="Output format; html is one page.")
 @click.option("-o", "--output", metavar="FILE", help="Write to a new FILE; - for stdout.")
-def verify_command(
+def _verify_command(
     target: str,
     audit: bool,
     against: tuple[str, ...],

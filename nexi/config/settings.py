@@ -83,6 +83,16 @@ def _with_parameters_of(source: Callable[P, object]) -> Callable[[Callable[..., 
     return keep
 
 
+class _Place:
+    """A path below the folder for all files, or below that of the person."""
+
+    def __init__(self, *parts: str, is_personal: bool = False) -> None:
+        self._parts, self._is_personal = parts, is_personal
+
+    def __get__(self, config: Config, owner: object) -> Path:
+        return (config.personal_dir if self._is_personal else config.root).joinpath(*self._parts)
+
+
 class Config(Settings):
     """The settings, and what follows from them: endpoints, chains, keys and places. Frozen as Settings is."""
 
@@ -290,49 +300,21 @@ class Config(Settings):
     def config_path(self) -> Path:
         return self.origin.path if self.origin.path and not self._has_moved() else self.root / "config.json"
 
-    @property
-    def history_path(self) -> Path:
-        return self.personal_dir / "history.jsonl"
-
-    @property
-    def spaces_path(self) -> Path:
-        return self.personal_dir / "spaces.db"
-
-    @property
-    def knowledge_path(self) -> Path:
-        return self.personal_dir / "knowledge.db"
-
-    @property
-    def runs_dir(self) -> Path:
-        return self.personal_dir / "runs"
-
-    @property
-    def pages_dir(self) -> Path:
-        return self.personal_dir / "pages"
+    history_path = _Place("history.jsonl", is_personal=True)
+    spaces_path = _Place("spaces.db", is_personal=True)
+    knowledge_path = _Place("knowledge.db", is_personal=True)
+    runs_dir = _Place("runs", is_personal=True)
+    pages_dir = _Place("pages", is_personal=True)
+    state_dir = _Place("state")
+    # the user's own versions of the container's settings and of the prompts, and backends and fetchers, one file each
+    searxng_settings = _Place("searxng", "default-settings.yml")
+    prompts_dir = _Place("prompts")
+    plugins_dir = _Place("plugins")
 
     @property
     def page_cache_dir(self) -> Path:
         """The folder of cached pages; `page_cache_ttl_s` is their age limit."""
         return self.personal_dir / "cache" / "pages" if self.person else self.cache_dir / "pages"
-
-    @property
-    def state_dir(self) -> Path:
-        return self.root / "state"
-
-    @property
-    def searxng_settings(self) -> Path:
-        """The user's own version of the container's settings, if there is one."""
-        return self.root / "searxng" / "default-settings.yml"
-
-    @property
-    def prompts_dir(self) -> Path:
-        """The folder of the user's own versions of the prompts, if there is one."""
-        return self.root / "prompts"
-
-    @property
-    def plugins_dir(self) -> Path:
-        """The folder of the user's own backends and fetchers, one file each, if there is one."""
-        return self.root / "plugins"
 
     @property
     def cache_dir(self) -> Path:

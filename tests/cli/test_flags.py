@@ -299,15 +299,15 @@ def test_copy_without_any_means_warns_and_the_answer_stands(online: Command, pro
 
 
 def test_copy_on_a_terminal_is_an_escape_sequence(programs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    from nexi.cli.delivery import copy_text
+    from nexi.cli.delivery import _copy_text
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    assert copy_text("Mañana 🌙")
+    assert _copy_text("Mañana 🌙")
     encoded = base64.b64encode("Mañana 🌙".encode()).decode()
     assert capsys.readouterr().out == f"\x1b]52;c;{encoded}\x07"
-    assert not copy_text("x" * 80_000)
+    assert not _copy_text("x" * 80_000)
     monkeypatch.setenv("TERM", "dumb")
-    assert (copy_text("text"), capsys.readouterr().out) == (False, "")
+    assert (_copy_text("text"), capsys.readouterr().out) == (False, "")
 
 
 # the question: argument, -q, stdin, prompt
