@@ -398,40 +398,12 @@ class StatusDelta(_Event, frozen=True):
 
 
 Fact: TypeAlias = (
-    RunStarted
-    | RunResumed
-    | ModelAsked
-    | ModelReplied
-    | ModelFailed
-    | ToolStarted
-    | ToolFinished
-    | SearchDelayed
-    | SearchFinished
-    | PageFetched
-    | PageFailed
-    | SourceNumbered
-    | SourcesRenumbered
-    | ContextCompacted
-    | PrefetchEnded
-    | AgendaProposed
-    | AgendaSet
-    | ResearcherStarted
-    | ReportsShared
-    | ResearcherReported
-    | ResearcherFailed
-    | RoundEvaluated
-    | LimitNear
-    | LimitApplied
-    | LimitReached
-    | ConflictsFound
-    | KnowledgeSearched
-    | PageIndexed
-    | Judged
-    | Warned
-    | AnswerChecked
-    | RunFinished
-    | RunFailed
-)
+    RunStarted | RunResumed | ModelAsked | ModelReplied | ModelFailed | ToolStarted | ToolFinished | SearchDelayed
+    | SearchFinished | PageFetched | PageFailed | SourceNumbered | SourcesRenumbered | ContextCompacted | PrefetchEnded
+    | AgendaProposed | AgendaSet | ResearcherStarted | ReportsShared | ResearcherReported | ResearcherFailed | RoundEvaluated
+    | LimitNear | LimitApplied | LimitReached | ConflictsFound | KnowledgeSearched | PageIndexed | Judged | Warned
+    | AnswerChecked | RunFinished | RunFailed
+)  # fmt: skip
 Delta: TypeAlias = TextDelta | MarksDelta | StatusDelta
 Event: TypeAlias = Fact | Delta
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -776,26 +777,7 @@ class HistoryEntry:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> HistoryEntry:
         """Read an entry; fields of a later version are left out. ValueError says which field is wrong."""
-        values: dict[str, Any] = {f.name: data.get(f.name) for f in fields(cls)}
-        for name, kind in _KINDS.items():
-            if not isinstance(values[name], kind) or isinstance(values[name], bool):
-                raise ValueError(f"{name} is missing or wrong")  # noqa: TRY004  # one kind of error for one kind of damage
-        if not all(isinstance(url, str) for url in values["urls"]):
-            raise ValueError("urls holds something else")
-        return cls(**{**values, "space": str(values["space"] or "")})
-
-
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "id": str,
-    "ts": str,
-    "query": str,
-    "answer": str,
-    "urls": list,
-    "effort": str,
-    "iterations": int,
-    "duration_s": (int, float),
-    "tokens": int,
-}
+        return msgspec.convert({**data, "space": str(data.get("space") or "")}, cls)
 
 
 class HistoryRead(NamedTuple):

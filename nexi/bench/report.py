@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from nexi.bench.questions import BenchQuestion
@@ -101,10 +99,6 @@ def render_table(groups: Sequence[Figures]) -> str:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
-
-
-def figures_json(groups: Sequence[Figures]) -> list[dict[str, Any]]:
-    return [msgspec.to_builtins(f) for f in groups]
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -128,9 +128,11 @@ def main() -> None:
 @click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word", "guide"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
-@click.option("--max-iter", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
+@click.option("--max-iter", "max_iterations", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
 @click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to answer within S seconds.")
-@click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the answer in tokens.")
+@click.option(
+    "--max-len", "max_output_tokens", type=click.IntRange(1), metavar="N", help="Maximum length of the answer in tokens."
+)
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-s", "--system", metavar="TEXT", help="Instructions for the model.")
 @click.option("--template", metavar="NAME", shell_complete=_lazy_completion("complete_template"), help="Use a saved template.")

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from msgspec import Struct
 
 from nexi.bench.plot import render_plot
 from nexi.bench.questions import BenchQuestion, read_questions
-from nexi.bench.report import figures_json, group_figures, render_table
+from nexi.bench.report import group_figures, render_table
 from nexi.bench.results import BenchRow, Results
 from nexi.bench.scores import score_answer
 from nexi.cli.exits import EXIT_CANCELLED
@@ -140,14 +141,8 @@ def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Res
     with translate_os_errors("Could not write the plot", picture):
         picture.write_text(render_plot(title, figures, times), encoding="utf-8")
     if flags.as_json:
-        about = {
-            "schema": "nexi-bench-report-1",
-            "file": str(file),
-            **results.about,
-            "results": str(results.path),
-            "plot": str(picture),
-        }
-        print_json({**about, "figures": figures_json(figures)})
+        about = {"schema": "nexi-bench-report-1", "file": str(file), **results.about}
+        print_json({**about, "results": str(results.path), "plot": str(picture), "figures": msgspec.to_builtins(figures)})
     else:
         write(f"\n{render_table(figures)}")
         print_note(f"Results: {results.path}. Plot: {picture}", None, "dim")

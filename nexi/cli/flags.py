@@ -41,9 +41,9 @@ class FilterFlags(NamedTuple):
 
 
 class _LimitFlags(NamedTuple):
-    max_iter: int | None = None
+    max_iterations: int | None = None
     time_target: float | None = None
-    max_len: int | None = None
+    max_output_tokens: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
 

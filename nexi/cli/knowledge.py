@@ -229,20 +229,9 @@ def _source_line(source: StoredSource, path: str) -> str:
 
 
 def _source_json(source: StoredSource, path: str) -> dict[str, Any]:
-    return {
-        "url": source.url,
-        "path": path,
-        "title": source.title,
-        "domain": source.domain,
-        "language": source.language,
-        "fetched_at": source.fetched_at,
-        "published": source.published,
-        "modified": source.updated,
-        "digest": source.digest,
-        "chunks": source.chunk_count,
-        "words": source.words,
-        "tags": list(source.tags),
-    }
+    names = ("url", "title", "domain", "language", "fetched_at", "published", "digest", "words", "tags")
+    fields = {name: getattr(source, name) for name in names}
+    return {**fields, "path": path, "modified": source.updated, "chunks": source.chunk_count}
 
 
 async def repair_store(*, quiet: bool = False) -> str:

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
 @filter_options
 @click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to finish within S seconds.")
-@click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the report in tokens.")
+@click.option(
+    "--max-len", "max_output_tokens", type=click.IntRange(1), metavar="N", help="Maximum length of the report in tokens."
+)
 @cost_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")

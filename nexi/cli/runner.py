@@ -93,18 +93,11 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> Run
 
     if flags.local and flags.web:
         raise ConfigError("--local and --web contradict each other", fix="leave one of them out")
-    limits = flags.limits
     return RunRequest(
         question,
         mode=mode,
         effort=flags.effort,
-        limits=RunLimits(
-            max_iterations=limits.max_iter,
-            time_target=limits.time_target,
-            max_output_tokens=limits.max_len,
-            max_cost=limits.max_cost,
-            max_tokens=limits.max_tokens,
-        ),
+        limits=RunLimits(**flags.limits._asdict()),
         query=flags.filters.query(),
         model=flags.model,
         scope="local" if flags.local else "web" if flags.web else "both",

@@ -7,25 +7,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from nexi.config import _names
 from nexi.config._checks import quote_value
 from nexi.config._environment import nexi_cache, nexi_home, override_roles
-from nexi.config._names import (
-    ALWAYS,
-    DEFAULT_BASE_URL,
-    EMBEDDING_LIBRARIES,
-    EMBEDDING_MODEL,
-    EXTRACTIVE,
-    FREE_BACKENDS,
-    GUEST_KEEP_DAYS,
-    GUEST_PERSON,
-    KEY_VARIABLES,
-    KEYED_BACKENDS,
-    OLD_NAMES,
-    PRIVATE_BACKENDS,
-    ROLES,
-    EndpointRole,
-    Keys,
-)
+from nexi.config._names import DEFAULT_BASE_URL, EXTRACTIVE, OLD_NAMES, ROLES, EndpointRole, Keys
 from nexi.config._values import (
     deduplicate_keys,
     find_key_owner,
@@ -156,7 +141,7 @@ class Config(Settings):
 
     @property
     def embedding_library(self) -> str:
-        return self.embedding_model if self.embedding_model.startswith(EMBEDDING_LIBRARIES) else ""
+        return self.embedding_model if self.embedding_model.startswith(_names.EMBEDDING_LIBRARIES) else ""
 
     def embedding_endpoint(self) -> Endpoint | None:
         """Where texts are turned into vectors; None if no endpoint is set. A model alone means the main address."""
@@ -165,7 +150,7 @@ class Config(Settings):
             return None
         own = next(iter(self.keys_for("embedding")), "")
         keys = self._endpoint_keys(base_url, {"api_key": own, "base_url": self.embedding_base_url})
-        return Endpoint(base_url, keys, self.embedding_model or EMBEDDING_MODEL, self.max_context)
+        return Endpoint(base_url, keys, self.embedding_model or _names.EMBEDDING_MODEL, self.max_context)
 
     def _endpoint_keys(self, base_url: str, part: Mapping[str, Any]) -> Keys:
         """A key goes with the address it was set for; any other address gets only keys that are known to be its own."""
@@ -223,7 +208,7 @@ class Config(Settings):
             return names
         if self.searxng_url or self.searxng_instances:
             return ("searxng",)
-        others = tuple(name for name in KEYED_BACKENDS if self.keys_for(name)) or FREE_BACKENDS
+        others = tuple(name for name in _names.KEYED_BACKENDS if self.keys_for(name)) or _names.FREE_BACKENDS
         return ("searxng", *others) if self.searxng_autostart else others
 
     def searxng_urls(self) -> tuple[str, ...]:
@@ -252,7 +237,7 @@ class Config(Settings):
         """The settings as JSON values for people and logs: keys are masked, addresses have no password."""
         data = {name: declaration.mask(getattr(self, name)) for name, declaration in DECLARATIONS.items()}
         if self.origin.env_keys:
-            data["environment_keys"] = {KEY_VARIABLES[k]: mask_key(v) for k, v in self.origin.env_keys.items()}
+            data["environment_keys"] = {_names.KEY_VARIABLES[k]: mask_key(v) for k, v in self.origin.env_keys.items()}
         return data
 
     # Places
@@ -267,9 +252,9 @@ class Config(Settings):
 
     def for_guests(self) -> Config:
         """The config for callers whom a server does not know: the web alone, and files of their own, kept for a day."""
-        chain = tuple(name for name in parse_names(self.search_backend) if name not in PRIVATE_BACKENDS)
+        chain = tuple(name for name in parse_names(self.search_backend) if name not in _names.PRIVATE_BACKENDS)
         return self.override(
-            person=GUEST_PERSON,
+            person=_names.GUEST_PERSON,
             search_backend=chain,
             knowledge=False,
             qdrant_url="",
@@ -280,16 +265,16 @@ class Config(Settings):
             tools=(),
             system_prompt="",
             share=False,
-            runs_keep_days=min(self.runs_keep_days, GUEST_KEEP_DAYS),
+            runs_keep_days=min(self.runs_keep_days, _names.GUEST_KEEP_DAYS),
         )
 
     @property
     def always_wants_token(self) -> bool:
-        return self.serve_token == ALWAYS
+        return self.serve_token == _names.ALWAYS
 
     @property
     def is_for_guests(self) -> bool:
-        return self.person == GUEST_PERSON
+        return self.person == _names.GUEST_PERSON
 
     @property
     def personal_dir(self) -> Path:

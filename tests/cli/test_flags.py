@@ -82,7 +82,15 @@ def test_a_format_for_programs_is_plain(options: dict[str, Any], expected: Outpu
 def test_flags_become_one_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEXI_HOME", str(tmp_path))
     flags = parse_flags(
-        {"effort": "l", "max_iter": 4, "time_target": 9.0, "max_len": 50, "max_cost": 0.5, "max_tokens": 900, "num": 3}
+        {
+            "effort": "l",
+            "max_iterations": 4,
+            "time_target": 9.0,
+            "max_output_tokens": 50,
+            "max_cost": 0.5,
+            "max_tokens": 900,
+            "num": 3,
+        }
         | {"sites": ("moon.test", "-mars.test"), "time_range": "m", "focus": "docs", "model": "m", "local": True}
         | {"system": "In French.", "files": ("a.md",), "go_on": True, "depth": 2, "strict": True, "no_stream": True}
     )
