@@ -1,18 +1,20 @@
-"""Limits apart from usage.
+"""Limits apart from usage: a Budget says how much a run may spend, a Meter how much is left.
 
-A Budget says how much a run may spend; a Meter says how much is left. A child meter spends from its parent, so a limit
-nests. What a call may cost is reserved before it and settled after it; a limit reached is a StopReason, never an exception.
-Time is passed in: nothing here asks a clock.
+A child meter spends from its parent, so a limit nests. What a call may cost is reserved before it and settled after it; a limit
+reached is a StopReason, never an exception. Time is passed in.
 """
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 from msgspec import Struct
 
 from nexi.notices import Notice
 from nexi.types import StopReason, Usage
 
-QUOTA_FIX = Notice("fix.quota", "ask again after midnight UTC, when your quota is renewed, or ask an administrator for more")
+N = TypeVar("N", int, float)
+_QUOTA_FIX = Notice("fix.quota", "ask again after midnight UTC, when your quota is renewed, or ask an administrator for more")
 PREFETCH_SHARE = 0.8  # work ahead of the model never touches the last fifth of the page budget
 
 
@@ -28,9 +30,11 @@ class Budget(Struct, frozen=True):
     is_quota: bool = False  # tokens or cost are what is left of a person's quota
 
 
-class Reservation(Struct, frozen=True):
-    """Tokens set aside for a call in flight."""
+def _least(*limits: N | None) -> N | None:
+    return min((limit for limit in limits if limit is not None), default=None)
 
+
+class Reservation(Struct, frozen=True):
     tokens: int
     is_model_call: bool = True
 
@@ -46,7 +50,7 @@ class Meter:
         self.model_calls = 0
         self.iterations = 0
         self.pages = 0
-        self._reserved_tokens = 0
+        self.reserved_tokens = 0  # set aside for calls in flight
         self._calls_in_flight = 0
         self._unreplayed_usage = Usage()
         self._unreplayed_calls = 0
@@ -55,17 +59,11 @@ class Meter:
         return Meter(budget, started=started, parent=self)
 
     @property
-    def reserved_tokens(self) -> int:
-        """Tokens set aside for calls in flight."""
-        return self._reserved_tokens
-
-    @property
     def reply_room(self) -> int | None:
         """Tokens that a new call may take, of this meter and those above it; None without a limit on tokens."""
         limit = self.budget.max_tokens
-        own = None if limit is None else limit - self._paid_usage.total - self._reserved_tokens
-        above = self.parent.reply_room if self.parent else None
-        return min((tokens for tokens in (own, above) if tokens is not None), default=None)
+        own = None if limit is None else limit - self._paid_usage.total - self.reserved_tokens
+        return _least(own, self.parent.reply_room if self.parent else None)
 
     @property
     def _paid_usage(self) -> Usage:
@@ -88,7 +86,7 @@ class Meter:
     def advise_spent(self) -> str:
         """What to do when no further model call is allowed."""
         if self.root.budget.is_quota:
-            return QUOTA_FIX
+            return _QUOTA_FIX
         most, calls = self.budget.max_model_calls, self.model_calls + self._unreplayed_calls
         if most is not None and calls >= most:
             return Notice("fix.calls", "raise max_model_calls, which is {n}: nexi config set max_model_calls NUMBER", n=most)
@@ -109,29 +107,25 @@ class Meter:
     def deadline(self) -> float | None:
         """The monotonic time at which this meter, or one above it, runs out."""
         own = None if self.budget.max_seconds is None else self.started + self.budget.max_seconds
-        above = self.parent.deadline if self.parent else None
-        return min((t for t in (own, above) if t is not None), default=None)
+        return _least(own, self.parent.deadline if self.parent else None)
 
     @property
     def token_limit(self) -> int | None:
         """The tokens that this meter, or one above it, may spend in all; a cost limit counts at the price paid so far."""
-        own = [] if self.budget.max_tokens is None else [self.budget.max_tokens]
+        tokens_for_cost = None
         if self.budget.max_cost is not None and self.usage.cost and self.usage.total:
-            own.append(int(self.budget.max_cost / self.usage.cost * self.usage.total))
-        above = self.parent.token_limit if self.parent else None
-        return min((*own, *(() if above is None else (above,))), default=None)
+            tokens_for_cost = int(self.budget.max_cost / self.usage.cost * self.usage.total)
+        return _least(self.budget.max_tokens, tokens_for_cost, self.parent.token_limit if self.parent else None)
 
     @property
     def tokens_left(self) -> int | None:
         """What this meter and those above it have left of their tokens; None without a limit."""
         limit = self.token_limit
-        own = None if limit is None else limit - self.usage.total - self._reserved_tokens
-        above = self.parent.tokens_left if self.parent else None
-        return min((tokens for tokens in (own, above) if tokens is not None), default=None)
+        own = None if limit is None else limit - self.usage.total - self.reserved_tokens
+        return _least(own, self.parent.tokens_left if self.parent else None)
 
     @property
     def root(self) -> Meter:
-        """The meter of the whole run."""
         return self.parent.root if self.parent else self
 
     @property
@@ -148,10 +142,8 @@ class Meter:
         return is_within and (self.parent is None or self.parent.can_make_calls(count))
 
     def grace(self, most: float, part: float = 0.5) -> float:
-        """Seconds past the deadline for what is in flight then: as much again as the target, and at most `most`.
-
-        Below another meter it is a `part` of the time that one still has, so that who waits above is not kept waiting.
-        """
+        """Seconds past the deadline for what is in flight then: as much again as the target, and at most `most`."""
+        # below another meter it is a part of the time that one still has, so that who waits above is not kept waiting
         holder = self
         while holder.parent and holder.parent.deadline == self.deadline:
             holder = holder.parent
@@ -160,21 +152,19 @@ class Meter:
             return min(most, holder.budget.max_seconds or most)
         return min(most, (above - self.deadline) * part)
 
-    def stop_reason(self, now: float) -> StopReason | None:
+    def stop_reason(self, now: float, *, is_iteration: bool = True) -> StopReason | None:
         """The limit that forbids another step, if one does."""
         if self.deadline is not None and now >= self.deadline:
             return StopReason.TIME_TARGET
-        if self.budget.max_iterations is not None and self.iterations >= self.budget.max_iterations:
+        if is_iteration and self.budget.max_iterations is not None and self.iterations >= self.budget.max_iterations:
             return StopReason.MAX_ITERATIONS
         if self._would_overrun():
             return StopReason.BUDGET_SPENT
-        return self.parent.stop_reason(now) if self.parent else None
+        return self.parent.stop_reason(now, is_iteration=is_iteration) if self.parent else None
 
     def may_call(self, now: float) -> bool:
         """Whether one more model call is within the limits; it need not be an iteration."""
-        if self.deadline is not None and now >= self.deadline:
-            return False
-        return not self._would_overrun() and (self.parent is None or self.parent.may_call(now))
+        return self.stop_reason(now, is_iteration=False) is None
 
     def used_share(self, now: float) -> float:
         """The largest share of any limit that is used up, from 0 to 1 and beyond."""
@@ -189,7 +179,6 @@ class Meter:
         return max((amount / limit if limit else 1.0 for amount, limit in spent if limit is not None), default=0.0)
 
     def extend(self, seconds: float) -> None:
-        """Leave out time that was not the run's own."""
         self.started += seconds
 
     def start_iteration(self) -> None:
@@ -204,13 +193,13 @@ class Meter:
             if isinstance(above, StopReason):
                 return above
         self.model_calls += is_model_call
-        self._reserved_tokens += tokens
+        self.reserved_tokens += tokens
         self._calls_in_flight += is_model_call
         return Reservation(tokens, is_model_call)
 
     def settle_call(self, reservation: Reservation, usage: Usage) -> None:
         """Replace the reservation by what the call really cost."""
-        self._reserved_tokens -= reservation.tokens
+        self.reserved_tokens -= reservation.tokens
         self._calls_in_flight -= reservation.is_model_call
         self.usage += usage
         if self.parent:
@@ -231,10 +220,8 @@ class Meter:
             )
 
     def carry_over(self, usage: Usage, calls: int) -> None:
-        """Hold calls that an earlier life of the run paid for against new calls until they are replayed.
-
-        Recorded steps cost nothing, so these calls do not end the run by themselves.
-        """
+        """Hold calls that an earlier life of the run paid for against new calls until they are replayed."""
+        # recorded steps cost nothing, so these calls do not end the run by themselves
         self._unreplayed_usage, self._unreplayed_calls = usage, calls
 
     def take_page(self, *, ahead: bool = False) -> bool:
@@ -248,7 +235,6 @@ class Meter:
         return True
 
     def restore(self, usage: Usage, calls: int, pages: int) -> None:
-        """Take over what was spent before a run was resumed."""
         self.usage += usage
         self.model_calls += calls
         self.pages += pages
@@ -267,4 +253,4 @@ class Meter:
             cost += self._calls_in_flight * self.usage.cost / ended_calls
         if limits.max_cost is not None and cost >= limits.max_cost:
             return True
-        return limits.max_tokens is not None and usage.total + self._reserved_tokens + tokens > limits.max_tokens
+        return limits.max_tokens is not None and usage.total + self.reserved_tokens + tokens > limits.max_tokens

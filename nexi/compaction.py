@@ -1,7 +1,6 @@
 """Shortens a conversation without losing its findings.
 
-The agent loop above calls it when a request would near the context window; the model behind the LLM port writes the summary.
-The system message, the questions and the last turns stay whole, each call with its result. Knows no endpoint, file or clock.
+The system message, the questions and the last turns stay whole, each call with its result.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,12 +37,13 @@ __all__ = [
 ]
 
 
-MessageOrDict: TypeAlias = Message | dict[str, Any]
-CompactionPrompt: TypeAlias = Callable[[str, str, int], str]
+_MessageOrDict: TypeAlias = Message | dict[str, Any]
+M = TypeVar("M", Message, dict[str, Any])
+_CompactionPrompt: TypeAlias = Callable[[str, str, int], str]
 
-TOKENS_PER_WORD = 1.6
-MARGIN_TOKENS = 16  # joined texts may have a few more tokens than separate ones
-REPLY_WINDOW_DIVISOR = 4  # a summary may take a quarter of the window, and leaves a quarter free
+_TOKENS_PER_WORD = 1.6
+_MARGIN_TOKENS = 16  # joined texts may have a few more tokens than separate ones
+_REPLY_WINDOW_DIVISOR = 4  # a summary may take a quarter of the window, and leaves a quarter free
 _SUMMARY_PATTERN = re.compile(
     r"Original query: (?P<query>.*?)\n\n"
     r"Search queries performed:\n(?P<queries>.*?)\n\nLinks navigated:\n(?P<urls>.*?)\n\nFindings:\n",
@@ -73,7 +73,6 @@ class CompactionMetadata:
 
 
 def should_compact(current_tokens: int, estimated_next: int, config: CompactionSettings | Config) -> bool:
-    """Whether the conversation and the next message together exceed the threshold."""
     return current_tokens + estimated_next > int(config.max_context * config.auto_compact_thresh)
 
 
@@ -93,7 +92,7 @@ def archive_results(messages: Sequence[Message], keep_last: int = 0) -> list[Mes
     return shorter
 
 
-def extract_metadata(messages: Sequence[MessageOrDict]) -> CompactionMetadata:
+def extract_metadata(messages: Sequence[_MessageOrDict]) -> CompactionMetadata:
     """Collect the first question and every query and URL the model used, also those in an earlier summary."""
     views = [_to_message(message) for message in messages]
     queries = [q for view in views for q in _iterate_arguments(view, "web_search", "queries")]
@@ -105,19 +104,19 @@ def extract_metadata(messages: Sequence[MessageOrDict]) -> CompactionMetadata:
 
 
 async def generate_summary(
-    messages: Sequence[MessageOrDict],
+    messages: Sequence[_MessageOrDict],
     metadata: CompactionMetadata,
     config: CompactionSettings | Config,
     llm: LLM,
     *,
     deadline: float | None = None,
     max_context: int | None = None,
-    prompt: CompactionPrompt | None = None,
+    prompt: _CompactionPrompt | None = None,
 ) -> str:
     """Ask the model to summarise the findings, cut so that the request fits the window. Raises LLMError."""
     window = max_context or config.max_context
-    reply = max(1, min(int(config.compact_target_words * TOKENS_PER_WORD), window // REPLY_WINDOW_DIVISOR))
-    words = max(1, min(config.compact_target_words, int(reply / TOKENS_PER_WORD)))
+    reply = max(1, min(int(config.compact_target_words * _TOKENS_PER_WORD), window // _REPLY_WINDOW_DIVISOR))
+    words = max(1, min(config.compact_target_words, int(reply / _TOKENS_PER_WORD)))
     write = prompt or (
         lambda query, content, words: render(
             "compaction", folder=config.prompts_dir, original_query=query, content=content, target_words=words
@@ -125,7 +124,7 @@ async def generate_summary(
     )
     counter = TokenCounter(config.tokenizer_encoding)
     frame = counter.count_messages([Message("user", write(metadata.original_query, "", words))])
-    room = window - reply - frame - MARGIN_TOKENS
+    room = window - reply - frame - _MARGIN_TOKENS
     if room <= 0:
         raise ContextOverflowError(
             "there is no room for a summary",
@@ -137,25 +136,10 @@ async def generate_summary(
     return (await llm.complete([request], max_tokens=reply, deadline=deadline)).text.strip()
 
 
-@overload
 def rebuild_context(
-    messages: Sequence[Message], metadata: CompactionMetadata, summary: str, preserve_last_n: int, *, question: str = ""
-) -> list[Message]: ...
-
-
-@overload
-def rebuild_context(
-    messages: Sequence[dict[str, Any]], metadata: CompactionMetadata, summary: str, preserve_last_n: int, *, question: str = ""
-) -> list[dict[str, Any]]: ...
-
-
-def rebuild_context(
-    messages: Sequence[MessageOrDict], metadata: CompactionMetadata, summary: str, preserve_last_n: int, *, question: str = ""
-) -> Any:
-    """Join system message, first question, summary, then the current question and the last turns in their order.
-
-    The current question is the last user message, or the last one equal to `question`.
-    """
+    messages: Sequence[M], metadata: CompactionMetadata, summary: str, preserve_last_n: int, *, question: str = ""
+) -> list[M]:
+    """Join system message, first question, summary, then the current question and the last turns in their order."""
     views = [_to_message(message) for message in messages]
     turns = _select_last_turns(views, preserve_last_n)
     first, last = _find_question(views, "", first=True), _find_question(views, question)
@@ -165,10 +149,9 @@ def rebuild_context(
     head = (0, first) if views and views[0].role == "system" else ()
     result = [messages[index] for index in head if index is not None]
     result.append(_in_form_of(messages, Message("assistant", format_summary(metadata, summary))))
-    result += [
+    return result + [
         messages[index] if turns[index] is views[index] else _in_form_of(messages, turns[index]) for index in sorted(turns)
     ]
-    return result
 
 
 async def compact(
@@ -179,12 +162,9 @@ async def compact(
     deadline: float | None = None,
     max_context: int | None = None,
     question: str = "",
-    prompt: CompactionPrompt | None = None,
+    prompt: _CompactionPrompt | None = None,
 ) -> list[Message] | None:
-    """Return the shortened conversation, or None when no summary could be made.
-
-    Fewer turns than `preserve_last_n_messages` stay whole if that many would fill the window again.
-    """
+    """Return the shortened conversation, or None when no summary could be made."""
     metadata = extract_metadata(messages)
     if not any(_iterate_findings(messages)):
         return None
@@ -197,7 +177,7 @@ async def compact(
     if not summary:
         return None
     window = max_context or config.max_context
-    limit = int(window * config.auto_compact_thresh) - window // REPLY_WINDOW_DIVISOR
+    limit = int(window * config.auto_compact_thresh) - window // _REPLY_WINDOW_DIVISOR
     counter = TokenCounter(config.tokenizer_encoding)
     for count in range(max(0, config.preserve_last_n_messages), 0, -1):
         shorter = rebuild_context(messages, metadata, summary, count, question=question)
@@ -207,7 +187,6 @@ async def compact(
 
 
 def format_summary(metadata: CompactionMetadata, summary: str) -> str:
-    """Render the message that replaces what was dropped."""
     return (
         f"Original query: {metadata.original_query}\n\n"
         f"Search queries performed:\n{_render_bullets(metadata.search_queries)}\n\n"
@@ -243,7 +222,6 @@ def _select_last_turns(views: Sequence[Message], count: int) -> dict[int, Messag
 
 
 def _find_results(views: Sequence[Message], turn: int) -> list[int]:
-    """Find the result of each call of a turn; some servers repeat ids between turns."""
     open_calls = Counter(call.id for call in views[turn].tool_calls)
     results = []
     for index in range(turn + 1, len(views)):
@@ -256,8 +234,7 @@ def _find_results(views: Sequence[Message], turn: int) -> list[int]:
     return results
 
 
-def _iterate_findings(messages: Sequence[MessageOrDict]) -> Iterator[str]:
-    """Iterate over what is worth summarising: results, the model's texts, and later questions."""
+def _iterate_findings(messages: Sequence[_MessageOrDict]) -> Iterator[str]:
     has_question = False
     for view in map(_to_message, messages):
         if not view.content.strip():
@@ -288,7 +265,6 @@ def _fit_texts(texts: list[str], room: int, counter: TokenCounter) -> str:
 
 
 def _find_cap(counts: Sequence[int], room: int) -> int:
-    """Find the cap on every count at which their sum is at most `room`."""
     tokens = room
     for place, count in enumerate(sorted(counts)):
         share = tokens // (len(counts) - place)
@@ -319,7 +295,7 @@ def _render_bullets(items: Sequence[str]) -> str:
     return "\n".join(f"- {' '.join(item.split())}" for item in items) or _NONE
 
 
-def _to_message(message: MessageOrDict) -> Message:
+def _to_message(message: _MessageOrDict) -> Message:
     """Convert a message dictionary; malformed ones keep their role and text."""
     if isinstance(message, Message):
         return message
@@ -329,6 +305,6 @@ def _to_message(message: MessageOrDict) -> Message:
         return Message(message.get("role", "user"), content_text(message.get("content")))
 
 
-def _in_form_of(messages: Sequence[MessageOrDict], message: Message) -> MessageOrDict:
+def _in_form_of(messages: Sequence[M], message: Message) -> Any:
     """Return the message in the form of the conversation; an empty conversation consists of dictionaries."""
     return message if messages and isinstance(messages[0], Message) else message.to_dict()

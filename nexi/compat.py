@@ -69,8 +69,6 @@ async def _extract_with_llm(content: str, query: str, instructions: str, llm: LL
 
 
 class JinaSearchBackend:
-    """Jina's search in the seeds' plug-in shape."""
-
     async def search(self, queries: list[str], api_key: str, timeout: float = 30, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
         from nexi.app import search_as_plugin
 
@@ -78,8 +76,6 @@ class JinaSearchBackend:
 
 
 class JinaContentFetcher:
-    """Jina's reader in the seeds' plug-in shape."""
-
     async def fetch(self, urls: list[str], api_key: str, timeout: float = 40, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
         from nexi.app import fetch_as_plugin
 
@@ -88,7 +84,6 @@ class JinaContentFetcher:
 
 
 def _get_tool_schemas() -> list[dict[str, Any]]:
-    """The tools as the OpenAI API wants them."""
     return [dict(t) for t in TOOLS]
 
 

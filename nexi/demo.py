@@ -1,7 +1,6 @@
 """The demo: serves nexi's own handbook on loopback.
 
-A small web server serves the handbook's pages and answers searches like a SearXNG, so that search, fetch, extraction,
-answer, citations and history work as on the web, without a key and without a network.
+It answers searches like a SearXNG, so that everything works as on the web, without a key and without a network.
 """
 
 from __future__ import annotations
@@ -38,8 +37,6 @@ def _handbook_folder() -> Path:
 
 
 class _Handbook:
-    """Pages by name, and a full-text index over them."""
-
     def __init__(self, folder: Path) -> None:
         self.pages = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
         self._index = sqlite3.connect(":memory:", check_same_thread=False)

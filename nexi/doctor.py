@@ -1,7 +1,6 @@
-"""The checks behind `nexi doctor`.
+"""The checks behind `nexi doctor`: they call the app's ports as a search would, with one small request each.
 
-It calls the app's ports as a search would, with one small request each, and turns every error into a line with a cause and
-a fix. Checks are independent, have a deadline each, and run in parallel. They change nothing, and show no keys.
+Checks are independent, have a deadline each, and run in parallel. They change nothing, and show no keys.
 """
 
 from __future__ import annotations
@@ -61,11 +60,7 @@ PLAUSIBLE_YEARS = range(2025, 2100)
 MAX_SKEW_S = 300
 LIBRARIES = ("httpx2", "click", "rich", "prompt_toolkit", "ada-url", "html-to-markdown", "resiliparse", "protego", "splintr-rs")
 SETUP_FIX = "choose a model: nexi config setup"
-PROBE_TOOL = ToolSpec(
-    "report",
-    "Report that you are ready.",
-    object_schema({"ready": {"type": "boolean"}}),
-)
+PROBE_TOOL = ToolSpec("report", "Report that you are ready.", object_schema({"ready": {"type": "boolean"}}))
 RUNG_MESSAGES = {
     "native": "tool calls work",
     "schema": "no tool calls, but JSON schema output works",
@@ -336,7 +331,7 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
                 continue
         raise ConfigError(f"{url} was not refused", cause="a fetcher ignores the guard", fix="set content_fetcher to http")
     names = ", ".join(fetcher.name for fetcher in fetchers)
-    browser = _check_browser() if any(fetcher.name == "crawl4ai" for fetcher in fetchers) else []
+    browser = [_check_browser()] if any(fetcher.name == "crawl4ai" for fetcher in fetchers) else []
     if len(refused_urls) < len(FORBIDDEN_URLS):
         open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused_urls)
         fix = "nexi config set allow_private HOST:PORT,... with exact hosts"
@@ -379,12 +374,12 @@ async def _check_document_reader() -> list[Check]:
     return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(filter(None, parts))}")]
 
 
-def _check_browser() -> list[Check]:
+def _check_browser() -> Check:
     from nexi.app import browser_install_fix, installed_browser, missing_parts
 
     if lack := missing_parts():
-        return [Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, browser_install_fix())]
-    return [Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")]
+        return Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, browser_install_fix())
+    return Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")
 
 
 async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:
@@ -539,7 +534,6 @@ async def _test_proof_judge(nexi: Nexi, environment: DoctorEnvironment) -> list[
 
 
 async def _check_proof_model(config: Config) -> list[Check]:
-    """The installed cross-encoder: its files and its test result."""
     from nexi.app.pair_models import describe_grade, installed_model, kept_model_grade, model_root
 
     folder = await asyncio.to_thread(installed_model, model_root(config))
@@ -554,7 +548,6 @@ async def _check_proof_model(config: Config) -> list[Check]:
 
 
 def _nearest_existing(place: Path) -> Path:
-    """The path itself, or the folder above it in which it would be created."""
     while not place.exists() and place != place.parent:
         place = place.parent
     return place

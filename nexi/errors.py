@@ -33,7 +33,7 @@ FetchReason = Literal["content_type", "too_large", "timeout", "blocked", "robots
 
 
 class NexiError(Exception):
-    """What happened (`message`), why (`cause`), what to do (`fix`), and who must act."""
+    """What happened (`message`), why (`cause`), what to do (`fix`), and who must act (`actor`)."""
 
     code: str = "error"
     exit_code: ClassVar[int] = 1
@@ -49,12 +49,8 @@ class NexiError(Exception):
         if actor:
             self.actor = actor
 
-    def describe(self) -> str:
-        """What happened and why, in one sentence."""
-        return join_cause(self.message, self.cause)
-
     def __str__(self) -> str:
-        return self.describe()
+        return join_cause(self.message, self.cause)
 
 
 class ConfigError(NexiError):
@@ -67,45 +63,8 @@ class QuestionError(NexiError):
     exit_code = 2
 
 
-class LLMError(NexiError):
-    """`status` is the HTTP status where there was one; `retry_after` the server's own wish in seconds.
-
-    `partial` is the text that had come when the reply broke off; `usage` what the failed request cost, where that is known.
-    """
-
-    code = "llm"
-    partial: str = ""
-    usage: Usage | None = None
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        cause: str = "",
-        fix: str = "",
-        code: str = "",
-        status: int = 0,
-        retryable: bool = False,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(message, cause=cause, fix=fix, code=code)
-        self.status = status
-        self.retryable = retryable
-        self.retry_after = retry_after
-
-
-class ContextOverflowError(LLMError):
-    """`window` is the size in tokens that the server named, if it named one."""
-
-    code = "context_overflow"
-    window: int | None = None
-
-
-class BackendError(NexiError):
-    """A search backend's failure; `retryable` says whether the same request may succeed soon."""
-
-    code = "backend"
-    actor: Actor = "operator"
+class _ServerError(NexiError):
+    """`status` is the HTTP status where there was one; `retryable` says whether the same request may succeed soon."""
 
     def __init__(
         self,
@@ -115,15 +74,35 @@ class BackendError(NexiError):
         fix: str = "",
         code: str = "",
         actor: Actor | None = None,
+        status: int = 0,
         retryable: bool = False,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message, cause=cause, fix=fix, code=code, actor=actor)
+        self.status = status
         self.retryable = retryable
-        self.retry_after = retry_after
+        self.retry_after = retry_after  # the server's own wish in seconds
 
 
-class FetchError(NexiError):
+class LLMError(_ServerError):
+    code = "llm"
+    partial: str = ""  # the text that had come when the reply broke off
+    usage: Usage | None = None  # what the failed request cost, where that is known
+
+
+class ContextOverflowError(LLMError):
+    """`window` is the size in tokens that the server named, if it named one."""
+
+    code = "context_overflow"
+    window: int | None = None
+
+
+class BackendError(_ServerError):
+    code = "backend"
+    actor: Actor = "operator"
+
+
+class FetchError(_ServerError):
     code = "fetch"
     actor: Actor = "model"
 
@@ -139,12 +118,12 @@ class FetchError(NexiError):
         retry_after: float | None = None,
         content_type: str = "",
     ) -> None:
-        super().__init__(message, cause=cause, fix=fix, code=reason)
+        may_succeed = retryable or status >= 500 or retry_after is not None
+        super().__init__(
+            message, cause=cause, fix=fix, code=reason, status=status, retryable=may_succeed, retry_after=retry_after
+        )
         self.reason: FetchReason = reason
         self.content_type = content_type
-        self.status = status
-        self.retryable = retryable or status >= 500 or retry_after is not None
-        self.retry_after = retry_after
 
 
 class PageLimitError(FetchError):

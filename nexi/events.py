@@ -2,13 +2,13 @@
 
 A fact happened. It is numbered and committed to the run log before any door sees it; every run ends with exactly one
 terminal fact, and every tool that started finishes. A delta is ephemeral and never logged; the fact that follows
-replaces it. A fact names its `agent`, the researcher it belongs to; "" is the run itself. Run log, SSE, MCP progress,
-terminal and tests all use `encode` and `decode`.
+replaces it. A fact names its `agent`, the researcher it belongs to; "" is the run itself.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,10 +39,19 @@ from nexi.types import (
 )
 
 
-class RunStarted(Struct, frozen=True):
+class _Event(Struct, frozen=True):
+    """Its tag in logs and streams is the name of its class, which therefore never changes."""
+
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+
+class RunStarted(_Event, frozen=True):
     """A question was taken, and under which settings it is answered."""
 
-    kind: ClassVar[str] = "run_started"
     query: str
     effort: str
     model: str
@@ -52,18 +61,16 @@ class RunStarted(Struct, frozen=True):
     request: Mapping[str, Any] = {}  # what was asked for, as `app.request` reads it
 
 
-class RunResumed(Struct, frozen=True):
+class RunResumed(_Event, frozen=True):
     """A run was resumed after this many facts, having worked for so many seconds."""
 
-    kind: ClassVar[str] = "run_resumed"
     after: int
     seconds: float
 
 
-class ModelAsked(Struct, frozen=True):
+class ModelAsked(_Event, frozen=True):
     """The intent to spend: committed before the request leaves."""
 
-    kind: ClassVar[str] = "model_asked"
     call: int
     purpose: Purpose
     model: str
@@ -72,10 +79,9 @@ class ModelAsked(Struct, frozen=True):
     agent: str = ""
 
 
-class ModelReplied(Struct, frozen=True):
+class ModelReplied(_Event, frozen=True):
     """A reply that was paid for, whole, so that it is never bought twice."""
 
-    kind: ClassVar[str] = "model_replied"
     call: int
     text: str
     tool_calls: tuple[ToolCall, ...]
@@ -86,14 +92,9 @@ class ModelReplied(Struct, frozen=True):
     defect: ReplyDefect | None = None
 
 
-class ModelFailed(Struct, frozen=True):
-    """A call that brought no reply, after its retries, or that was broken off; what it cost all the same is `usage`.
+class ModelFailed(_Event, frozen=True):
+    """A call that brought no reply, after its retries, or that was broken off; what it cost all the same is `usage`."""
 
-    `text` and `arrived` are what had been told of the reply by then, a call without an id being one that was still coming;
-    `window` is the size that a server named when it refused a request for its length.
-    """
-
-    kind: ClassVar[str] = "model_failed"
     call: int
     code: str
     message: str
@@ -101,25 +102,23 @@ class ModelFailed(Struct, frozen=True):
     seconds: float
     agent: str = ""
     usage: Usage = Usage()
-    text: str = ""
-    arrived: tuple[ToolCall, ...] = ()
-    window: int = 0
+    text: str = ""  # what had arrived of the reply by then
+    arrived: tuple[ToolCall, ...] = ()  # one without an id was still coming
+    window: int = 0  # which a server named when it refused a request for its length
 
 
-class ToolStarted(Struct, frozen=True):
+class ToolStarted(_Event, frozen=True):
     """A tool call of the model begins, as the model wrote it."""
 
-    kind: ClassVar[str] = "tool_started"
     call_id: str
     name: str
     arguments: str
     agent: str = ""
 
 
-class ToolFinished(Struct, frozen=True):
+class ToolFinished(_Event, frozen=True):
     """A tool call ended; `text` is what the model reads."""
 
-    kind: ClassVar[str] = "tool_finished"
     call_id: str
     name: str
     ok: bool
@@ -128,10 +127,9 @@ class ToolFinished(Struct, frozen=True):
     agent: str = ""
 
 
-class SearchDelayed(Struct, frozen=True):
+class SearchDelayed(_Event, frozen=True):
     """A backend failed in a way that may pass: it is asked again after so many seconds."""
 
-    kind: ClassVar[str] = "search_delayed"
     query: str
     backend: str
     code: str
@@ -139,10 +137,9 @@ class SearchDelayed(Struct, frozen=True):
     agent: str = ""
 
 
-class SearchFinished(Struct, frozen=True):
+class SearchFinished(_Event, frozen=True):
     """One query was answered, by which backend, and who failed before it."""
 
-    kind: ClassVar[str] = "search_finished"
     query: str
     backend: str
     hits: tuple[Hit, ...]
@@ -156,10 +153,9 @@ class SearchFinished(Struct, frozen=True):
         return "" if self.backend or self.hits or not self.failures else self.failures[-1].message
 
 
-class PageFetched(Struct, frozen=True):
+class PageFetched(_Event, frozen=True):
     """The text is kept under `digest` in the shared pages folder, and its links, one a line, under `links`."""
 
-    kind: ClassVar[str] = "page_fetched"
     url: str
     final_url: str
     title: str
@@ -173,10 +169,9 @@ class PageFetched(Struct, frozen=True):
     links: str = ""
 
 
-class PageFailed(Struct, frozen=True):
+class PageFailed(_Event, frozen=True):
     """A page that could not be read, with one of the fetch reasons."""
 
-    kind: ClassVar[str] = "page_failed"
     url: str
     reason: FetchReason
     message: str
@@ -185,106 +180,88 @@ class PageFailed(Struct, frozen=True):
     agent: str = ""
 
 
-class SourceNumbered(Struct, frozen=True):
+class SourceNumbered(_Event, frozen=True):
     """A page was handed to the model under this number."""
 
-    kind: ClassVar[str] = "source_numbered"
     source: Source
     agent: str = ""
 
 
-class SourcesRenumbered(Struct, frozen=True):
+class SourcesRenumbered(_Event, frozen=True):
     """The answer cites its sources in the order of their first use; these have other numbers than the model was given."""
 
-    kind: ClassVar[str] = "sources_renumbered"
     sources: tuple[Source, ...]
     agent: str = ""
 
 
-class ContextCompacted(Struct, frozen=True):
+class ContextCompacted(_Event, frozen=True):
     """Older turns became a summary, or could not."""
 
-    kind: ClassVar[str] = "context_compacted"
     tokens_before: int
     tokens_after: int
     ok: bool
     agent: str = ""
 
 
-class PrefetchEnded(Struct, frozen=True):
+class PrefetchEnded(_Event, frozen=True):
     """How much work ahead of the model was used."""
 
-    kind: ClassVar[str] = "prefetch_ended"
     used: int
     unused: tuple[str, ...]
     agent: str = ""
 
 
-class AgendaProposed(Struct, frozen=True):
+class AgendaProposed(_Event, frozen=True):
     """A plan waits for a person's word before money is spent; `estimate` says in a sentence what it may come to."""
 
-    kind: ClassVar[str] = "agenda_proposed"
     tasks: tuple[str, ...]
     complexity: int
     by: str = "model"
     estimate: str = ""
 
 
-class AgendaSet(Struct, frozen=True):
-    """A deep question was divided into tasks, one researcher each; `by` says who did it: model, fallback, built-in or user.
+class AgendaSet(_Event, frozen=True):
+    """A deep question was divided into tasks, one researcher each, and `estimate` says in a sentence what it may come to."""
 
-    `estimate` says in a sentence what it may come to; `seconds` is how long a person took over it, which no limit counts.
-    """
-
-    kind: ClassVar[str] = "agenda_set"
     tasks: tuple[str, ...]
     complexity: int
-    by: str = "model"
+    by: str = "model"  # or fallback, built-in, user
     estimate: str = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # that a person took over it, which no limit counts
 
 
-class ResearcherStarted(Struct, frozen=True):
+class ResearcherStarted(_Event, frozen=True):
     """A researcher took a task. Its id, as in `1.2` for the second of round one, is the `agent` of what it does."""
 
-    kind: ClassVar[str] = "researcher_started"
     researcher: str
     round: int
     task: str
 
 
-class ReportsShared(Struct, frozen=True):
+class ReportsShared(_Event, frozen=True):
     """Reports of others reached a researcher before its turn of this number; 0 is its first words."""
 
-    kind: ClassVar[str] = "reports_shared"
     researcher: str
     turn: int
     reports: tuple[str, ...]
 
 
-class ResearcherReported(Struct, frozen=True):
-    """A researcher ended with a report."""
-
-    kind: ClassVar[str] = "researcher_reported"
+class ResearcherReported(_Event, frozen=True):
     researcher: str
     report: str
     stop: StopReason = StopReason.FINAL_ANSWER
 
 
-class ResearcherFailed(Struct, frozen=True):
-    """A researcher ended without a report, and why."""
-
-    kind: ClassVar[str] = "researcher_failed"
+class ResearcherFailed(_Event, frozen=True):
     researcher: str
     code: str
     message: str
     fix: str = ""
 
 
-class RoundEvaluated(Struct, frozen=True):
+class RoundEvaluated(_Event, frozen=True):
     """All researchers of a round have ended and were judged: `delegate` with new tasks, or `synthesise` with the report."""
 
-    kind: ClassVar[str] = "round_evaluated"
     round: int
     decision: str
     tasks: tuple[str, ...] = ()
@@ -292,39 +269,33 @@ class RoundEvaluated(Struct, frozen=True):
     by: str = "model"
 
 
-class LimitNear(Struct, frozen=True):
+class LimitNear(_Event, frozen=True):
     """More than four fifths of a limit are used: the evaluator is told."""
 
-    kind: ClassVar[str] = "limit_near"
 
-
-class LimitApplied(Struct, frozen=True):
+class LimitApplied(_Event, frozen=True):
     """A limit decided what an agent did at this place. In a replay, where no time passes, this fact decides it."""
 
-    kind: ClassVar[str] = "limit_applied"
     at: str
     stop: StopReason
     agent: str = ""
 
 
-class LimitReached(Struct, frozen=True):
+class LimitReached(_Event, frozen=True):
     """The run may begin nothing more: it goes on to its answer from what there is."""
 
-    kind: ClassVar[str] = "limit_reached"
     stop: StopReason
 
 
-class ConflictsFound(Struct, frozen=True):
+class ConflictsFound(_Event, frozen=True):
     """The pages that were read disagree on something the answer or the question is about."""
 
-    kind: ClassVar[str] = "conflicts_found"
     conflicts: tuple[Conflict, ...]
 
 
-class KnowledgeSearched(Struct, frozen=True):
+class KnowledgeSearched(_Event, frozen=True):
     """The knowledge store was asked; `best` is the score of the first passage, `urls` the pages of all, best first."""
 
-    kind: ClassVar[str] = "knowledge_searched"
     query: str
     passages: int
     best: float
@@ -333,10 +304,9 @@ class KnowledgeSearched(Struct, frozen=True):
     agent: str = ""
 
 
-class PageIndexed(Struct, frozen=True):
+class PageIndexed(_Event, frozen=True):
     """A page is in the knowledge store. `outcome`: stored, unchanged, linked (equal content is there) or empty."""
 
-    kind: ClassVar[str] = "page_indexed"
     url: str
     outcome: str
     chunks: int
@@ -345,10 +315,9 @@ class PageIndexed(Struct, frozen=True):
     agent: str = ""
 
 
-class Judged(Struct, frozen=True):
+class Judged(_Event, frozen=True):
     """A judgement of a knowledge search: about completeness, urls, queries or hints, by a model or by the stand-in."""
 
-    kind: ClassVar[str] = "judged"
     about: str
     by: str
     score: float = 0.0
@@ -356,28 +325,25 @@ class Judged(Struct, frozen=True):
     agent: str = ""
 
 
-class Warned(Struct, frozen=True):
+class Warned(_Event, frozen=True):
     """Something the user should know although the run goes on. Of warnings with the same `cause` only the first is emitted."""
 
-    kind: ClassVar[str] = "warned"
     code: str
     message: str
     agent: str = ""
     cause: str = ""
 
 
-class AnswerChecked(Struct, frozen=True):
+class AnswerChecked(_Event, frozen=True):
     """The answer was compared with the pages it cites, sentence by sentence; the terminal fact follows."""
 
-    kind: ClassVar[str] = "answer_checked"
     review: Review
     agent: str = ""
 
 
-class RunFinished(Struct, frozen=True):
+class RunFinished(_Event, frozen=True):
     """Terminal: an answer, whole, with the sources it cites and what it cost."""
 
-    kind: ClassVar[str] = "run_finished"
     answer: str
     sources: tuple[Source, ...]
     stop: StopReason
@@ -395,10 +361,7 @@ class RunFinished(Struct, frozen=True):
         return Answer(self.answer, self.sources, self.stop, self.warnings, self.conflicts, review, self.answered)
 
 
-class RunFailed(Struct, frozen=True):
-    """Terminal: no answer, and why."""
-
-    kind: ClassVar[str] = "run_failed"
+class RunFailed(_Event, frozen=True):
     code: str
     message: str
     cause: str
@@ -409,71 +372,38 @@ class RunFailed(Struct, frozen=True):
     seconds: float
 
 
-class TextDelta(Struct, frozen=True):
+class TextDelta(_Event, frozen=True):
     """A stretch of the answer whose citations passed; the terminal fact repeats it whole."""
 
-    kind: ClassVar[str] = "text_delta"
     text: str
 
 
 class SentenceMark(Struct, frozen=True):
-    """The verdict on a sentence; `start` and `end` are its place in the answer."""
-
     start: int
     end: int
     verdict: Verdict
     reason: str = ""
 
 
-class MarksDelta(Struct, frozen=True):
+class MarksDelta(_Event, frozen=True):
     """What rules make of the sentences that were just released; `answer_checked` has what a judge raised or lowered."""
 
-    kind: ClassVar[str] = "marks_delta"
     marks: tuple[SentenceMark, ...]
 
 
-class StatusDelta(Struct, frozen=True):
+class StatusDelta(_Event, frozen=True):
     """What is going on, for a spinner."""
 
-    kind: ClassVar[str] = "status_delta"
     text: str
 
 
 Fact: TypeAlias = (
-    RunStarted
-    | RunResumed
-    | ModelAsked
-    | ModelReplied
-    | ModelFailed
-    | ToolStarted
-    | ToolFinished
-    | SearchDelayed
-    | SearchFinished
-    | PageFetched
-    | PageFailed
-    | SourceNumbered
-    | SourcesRenumbered
-    | ContextCompacted
-    | PrefetchEnded
-    | AgendaProposed
-    | AgendaSet
-    | ResearcherStarted
-    | ReportsShared
-    | ResearcherReported
-    | ResearcherFailed
-    | RoundEvaluated
-    | LimitNear
-    | LimitApplied
-    | LimitReached
-    | ConflictsFound
-    | KnowledgeSearched
-    | PageIndexed
-    | Judged
-    | Warned
-    | AnswerChecked
-    | RunFinished
-    | RunFailed
-)
+    RunStarted | RunResumed | ModelAsked | ModelReplied | ModelFailed | ToolStarted | ToolFinished | SearchDelayed
+    | SearchFinished | PageFetched | PageFailed | SourceNumbered | SourcesRenumbered | ContextCompacted | PrefetchEnded
+    | AgendaProposed | AgendaSet | ResearcherStarted | ReportsShared | ResearcherReported | ResearcherFailed | RoundEvaluated
+    | LimitNear | LimitApplied | LimitReached | ConflictsFound | KnowledgeSearched | PageIndexed | Judged | Warned
+    | AnswerChecked | RunFinished | RunFailed
+)  # fmt: skip
 Delta: TypeAlias = TextDelta | MarksDelta | StatusDelta
 Event: TypeAlias = Fact | Delta
 
@@ -559,7 +489,6 @@ def _to_plain(value: Any) -> Any:
 
 @functools.cache  # resolving the hints costs more than all the rest of decoding
 def _field_types(kind: type[Any]) -> Mapping[str, Any]:
-    """The fields that are written, with their types."""
     hints = typing.get_type_hints(kind)
     return {name: hints[name] for name in kind.__struct_fields__}
 

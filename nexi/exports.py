@@ -1,11 +1,4 @@
-"""Exports of a finished run, the same bytes at every door: `nexi export`, the prompt, the page, HTTP, MCP and the library.
-
-    async with Nexi(config) as nexi:
-        pdf = await export_run(nexi.runs(), nexi.pages(), "151154", "pdf")
-
-`nexi.sync` has it without an event loop. Below are `answers.export_formats`, which names the formats, and the renderers of the
-page; a run is read from its log and from the stored pages, and nothing is fetched.
-"""
+"""Exports of a finished run, the same bytes at every door. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -76,7 +69,6 @@ def markdown_document(result: RunResult, today: str) -> str:
 
 
 def _text_of(run: AnsweredRun, form: str, today: str) -> str:
-    """The run as Markdown, as the object that `--json` prints, or its sources as references."""
     from msgspec.structs import replace
 
     from nexi.answers.bibliography import FORMS

@@ -1,8 +1,6 @@
-"""Private files on a disk that may be full, slow or gone.
+"""Private files on a disk that may be full, slow or gone: bytes, locks, directories and small JSON objects.
 
-Above sit the adapters that keep things (run log, pages, history); below is the operating system. What is here knows bytes,
-locks, directories and small JSON objects, and nothing of what they mean. An OSError leaves through `store_error` with cause and
-fix.
+An OSError leaves through `store_error` with cause and fix.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,9 +37,17 @@ _FIXES = {
 
 
 def store_error(what: str, path: Path, error: OSError) -> StoreError:
-    """The error a person can act on."""
     fix = _FIXES.get(error.errno or 0, "Check that the folder exists and can be written, or set NEXI_HOME to another one.")
     return StoreError(what, cause=f"{error.strerror or error} ({path})", fix=fix)
+
+
+@contextmanager
+def translate_os_errors(what: str, path: Path) -> Iterator[None]:
+    """Raise a StoreError that says what could not be done, for an OSError inside the block."""
+    try:
+        yield
+    except OSError as error:
+        raise store_error(what, path, error) from error
 
 
 def make_private_directory(path: Path) -> None:
@@ -123,12 +129,10 @@ def replace_file(path: Path, data: bytes, *, is_durable: bool = False) -> None:
 
     fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:12]}.", suffix=".tmp")
     try:
-        try:
+        with os.fdopen(fd, "wb", buffering=0):
             write_all(fd, data)
             if is_durable:
                 os.fsync(fd)  # before the rename: the name must never lead to bytes that are not on the disk
-        finally:
-            os.close(fd)
         Path(name).replace(path)
     except OSError:
         Path(name).unlink(missing_ok=True)
@@ -173,27 +177,19 @@ def write_json_object(path: Path, value: Mapping[str, Any], failure: str) -> Non
     """Replace a small JSON object for good and make its folder. Raises StoreError, which begins with `failure`."""
     import json
 
-    try:
+    with translate_os_errors(failure, path):
         make_private_directory(path.parent)
         replace_file(path, json.dumps(value, indent=1).encode(), is_durable=True)
-    except OSError as error:
-        raise store_error(failure, path, error) from error
 
 
 def merge_json_object(path: Path, changes: Mapping[str, Any], failure: str) -> dict[str, Any]:
     """Add to a small JSON object that other processes add to as well, and give the whole. Raises StoreError as above."""
-    try:
+    with translate_os_errors(failure, path):
         make_private_directory(path.parent)
-        fd = os.open(path.with_suffix(".lock"), APPEND | os.O_CREAT, PRIVATE_FILE)
-        try:
-            wait_for_lock(fd)
+        with open_locked(path.with_suffix(".lock")):
             fields = {**read_json_object(path), **changes}
             write_json_object(path, fields, failure)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise store_error(failure, path, error) from error
-    return fields
+            return fields
 
 
 def sync_directory(path: Path) -> None:
@@ -215,6 +211,17 @@ def take_lock(fd: int) -> bool:
 def is_locked(fd: int) -> bool:
     """Whether another holds the exclusive lock. Two who only look do not disturb each other."""
     return not _try_lock(fd, shared=True)
+
+
+@contextmanager
+def open_locked(path: Path) -> Iterator[int]:
+    """Open a private file to append to, made where there is none, with its exclusive lock inside the block."""
+    fd = os.open(path, APPEND | os.O_CREAT, PRIVATE_FILE)
+    try:
+        wait_for_lock(fd)
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def wait_for_lock(fd: int) -> None:

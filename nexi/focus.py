@@ -1,13 +1,15 @@
-"""Focus: where a question looks, as the services can be told. Pure; above are the searcher and the dialects.
+"""Focus: where a question looks, as the services can be told.
 
 A service that sorts its results by kind is told the kind. One that does not is asked for the sites where that kind is found,
-or with the word that its pages carry. What a service is called, and who asks it, is not known here.
+or with the word that its pages carry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -24,32 +26,8 @@ class _Focus(Struct, frozen=True):
     backend: str = ""  # a service for this kind alone
 
 
-FOCUSES: Mapping[str, _Focus] = {
-    focus.name: focus
-    for focus in (
-        _Focus("docs", words="documentation"),
-        _Focus(
-            "discussions",
-            ("reddit.com", "news.ycombinator.com", "stackexchange.com", "stackoverflow.com", "lobste.rs", "quora.com"),
-            categories="social media,q&a",
-            backend="services",
-        ),
-        _Focus("news", words="news", categories="news", backend="services"),
-        _Focus("places", categories="map", backend="services"),
-        _Focus(
-            "papers",
-            ("arxiv.org", "ncbi.nlm.nih.gov", "semanticscholar.org", "nature.com", "acm.org", "plos.org", "biorxiv.org"),
-            categories="science",
-            backend="services",
-        ),
-        _Focus(
-            "code",
-            ("github.com", "gitlab.com", "codeberg.org", "stackoverflow.com", "sourcehut.org"),
-            categories="it",
-            backend="services",
-        ),
-    )
-}
+_ROWS = msgspec.json.decode(Path(__file__).with_name("focus.json").read_bytes(), type=tuple[_Focus, ...])
+FOCUSES: Mapping[str, _Focus] = {focus.name: focus for focus in _ROWS}
 
 
 def within_focus(query: Query) -> Query:

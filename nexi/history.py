@@ -1,7 +1,6 @@
-"""Past answers: one JSON line each in `history.jsonl`.
+"""Past answers: one JSON line each in `history.jsonl`, a private file that several processes append to.
 
-The doors above list, show and search them; below is one private file that several processes append to. An entry's id is the id
-of its run, but runs are not known here. A damaged line is skipped and counted, never fatal and never silent.
+A damaged line is skipped and counted, never fatal and never silent.
 """
 
 from __future__ import annotations
@@ -10,9 +9,11 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from nexi import files
 from nexi.text.words import contains_words
@@ -55,20 +56,13 @@ def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:
     """Append an entry: one write under a lock, on the disk when this returns. Raises StoreError."""
     path = path or get_history_path()
     line = json.dumps(entry.to_dict()).encode("ascii") + b"\n"
-    try:
+    with files.translate_os_errors("Could not save the answer to the history", path):
         files.make_private_directory(path.parent)
-        fd = os.open(path, files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
-        try:
-            files.wait_for_lock(fd)
+        with files.open_locked(path) as fd:
             files.append_line(fd, line)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise files.store_error("Could not save the answer to the history", path, error) from error
 
 
 def read_history(path: Path | None = None) -> HistoryRead:
-    """The whole history."""
     reader = _HistoryReader(path or get_history_path())
     return HistoryRead(list(reader.entries()), reader.damaged)
 
@@ -80,7 +74,6 @@ def read_last(n: int, path: Path | None = None) -> HistoryRead:
 
 
 def get_last_n_entries(n: int, path: Path | None = None) -> list[HistoryEntry]:
-    """The last n entries, most recent first."""
     return read_last(n, path).entries
 
 
@@ -102,48 +95,37 @@ def find_entries(text: str, path: Path | None = None, count: int | None = None) 
 
 
 def search_history(text: str, path: Path | None = None) -> list[HistoryEntry]:
-    """Entries with each word of the text in question or answer, most recent first."""
     return find_entries(text, path).entries
 
 
 def remove_entry(entry_id: str, path: Path | None = None) -> int:
-    """Blank the lines of an entry, and say how many there were. Raises StoreError.
-
-    The file keeps its length, so that another process may append meanwhile.
-    """
+    """Blank the lines of an entry, and say how many there were. Raises StoreError."""
+    # the file keeps its length, so that another process may append meanwhile
     path = path or get_history_path()
-    try:
-        with path.open("r+b") as file:
+    with files.translate_os_errors("Could not change the history", path):
+        try:
+            file = path.open("r+b")
+        except FileNotFoundError:
+            return 0
+        with file:
             files.wait_for_lock(file.fileno())
             places, position, mark = [], 0, json.dumps(entry_id).encode("ascii")
             for line in file:
-                if mark in line:
-                    try:
-                        entry = json.loads(line)
-                    except (ValueError, RecursionError):
-                        entry = None
-                    if isinstance(entry, dict) and entry.get("id") == entry_id:
-                        places.append((position, len(line.rstrip(b"\n"))))
+                if mark in line and _parse_object(line).get("id") == entry_id:
+                    places.append((position, len(line.rstrip(b"\n"))))
                 position += len(line)
             for start, length in places:
                 file.seek(start)
                 file.write(b" " * length)
             file.flush()
             os.fsync(file.fileno())
-    except FileNotFoundError:
-        return 0
-    except OSError as error:
-        raise files.store_error("Could not change the history", path, error) from error
-    return len(places)
+            return len(places)
 
 
 def clear_history(path: Path | None = None) -> None:
-    """Delete all of it. Raises StoreError."""
     path = path or get_history_path()
-    try:
+    with files.translate_os_errors("Could not delete the history", path):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise files.store_error("Could not delete the history", path, error) from error
 
 
 def format_time_ago(ts: str, now: datetime | None = None) -> str:
@@ -181,10 +163,9 @@ def fold_repeats(entries: Iterable[HistoryEntry]) -> list[list[HistoryEntry]]:
 
 def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None = None) -> str:
     """A question with the beginning of its answer and its first URLs."""
-    ago = format_time_ago(entry.ts, now)
     work = f"{entry.iterations} iter" if entry.iterations else "research"  # which has researchers instead of iterations
     took = f"{_one_line(entry.effort)}, {work}, {entry.duration_s:.0f}s"
-    head = f'[{index}] {ago} ({took}): "{_preview_text(entry.query)}"'
+    head = f'[{index}] {format_time_ago(entry.ts, now)} ({took}): "{_preview_text(entry.query)}"'
     answer = _preview_text(_TITLE.sub("", entry.answer))
     more = len(entry.urls) - PREVIEW_URLS
     urls = [f"    {_one_line(url)}" for url in entry.urls[:PREVIEW_URLS]] + ([f"    (+{more} more)"] if more > 0 else [])
@@ -192,7 +173,6 @@ def format_entry_preview(entry: HistoryEntry, index: int, now: datetime | None =
 
 
 def format_entry_full(entry: HistoryEntry) -> str:
-    """A whole entry."""
     plural = "" if entry.iterations == 1 else "s"
     work = f"{entry.iterations} iteration{plural}" if entry.iterations else "research"
     facts = f"{work}, {entry.duration_s:.1f}s, {entry.tokens} tokens"
@@ -238,26 +218,29 @@ class _HistoryReader:
         self.damaged = 0
 
     def entries(self) -> Iterator[HistoryEntry]:
-        try:
+        with files.translate_os_errors("Could not read the history", self._path), suppress(FileNotFoundError):
             for line in files.lines_from_end(self._path):
                 if line.strip() and self._holding in line and (entry := self._entry(line)):
                     yield entry
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise files.store_error("Could not read the history", self._path, error) from error
 
     def _entry(self, line: bytes) -> HistoryEntry | None:
         try:
-            data = json.loads(line)
-            return HistoryEntry.from_dict(data if isinstance(data, dict) else {})
-        except (ValueError, RecursionError):
+            return HistoryEntry.from_dict(_parse_object(line))
+        except ValueError:
             self.damaged += 1
             return None
 
 
+def _parse_object(line: bytes) -> dict[str, Any]:
+    """The JSON object in a line; an empty one for anything else."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def _preview_text(text: str) -> str:
-    """As much of a text as a preview shows."""
     line = _one_line(text)
     return line if len(line) <= PREVIEW_CHARS else line[:PREVIEW_CHARS].rstrip() + "… [truncated]"
 

@@ -1,7 +1,6 @@
 """How a missing part of nexi gets into this very installation: the command for pipx, uv or pip, whichever made it.
 
-Adapters and doors put it into the fix of an error. The distribution is called nexi-engine; `nexi` on PyPI is another project's,
-so a command names the packages of an extra themselves where it can.
+The distribution is called nexi-engine; `nexi` on PyPI is another project's, so a command names the packages of an extra.
 """
 
 from __future__ import annotations

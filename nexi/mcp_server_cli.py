@@ -1,7 +1,6 @@
 """Running the MCP server: `python -m nexi.mcp_server_cli` over stdio, `... http HOST PORT` over streamable HTTP.
 
-Above is a person's or a client's command; below is `nexi.mcp`. On stdio, stdout belongs to the protocol: everything else
-goes to stderr, in words. `nexi mcp` is the same door.
+On stdio, stdout belongs to the protocol: everything else goes to stderr, in words.
 """
 
 from __future__ import annotations

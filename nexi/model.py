@@ -1,8 +1,7 @@
 """Every model call of a run goes through here: counted before it is sent, reserved, logged, settled.
 
-It implements the LLM port itself, so the loop, the extractor and compaction use it like any model. It refuses to send a
-request that would not fit the context window, and never sends one when the budget is spent. A reply that the log of the run
-already holds is replayed instead of being paid for twice.
+It refuses to send a request that would not fit the context window, and never sends one when the budget is spent. A reply that
+the log of the run already holds is replayed instead of being paid for twice.
 """
 
 from __future__ import annotations
@@ -42,14 +41,11 @@ SLOW_START_FACTOR = 2.0  # a model that was slow to begin before may be as slow 
 
 @dataclass
 class CallCounter:
-    """Numbers the model calls of one run, whichever role makes them, and keeps what they taught.
-
-    That is the longest time until one began to reply, and how many tokens a server bills for one that was counted.
-    """
+    """Numbers the model calls of one run, whichever role makes them, and keeps what they taught."""
 
     made: int = 0
-    slowest_start_s: float = 0.0
-    billed_ratio: float = MIN_BILLED_RATIO
+    slowest_start_s: float = 0.0  # until one began to reply
+    billed_ratio: float = MIN_BILLED_RATIO  # tokens that the server bills for one that was counted
 
     def next(self) -> int:
         self.made += 1
@@ -62,8 +58,6 @@ class CallCounter:
 
 
 class MeteredLLM(Struct, frozen=True):
-    """A model in one role of one run."""
-
     llm: LLM
     purpose: Purpose
     meter: Meter
@@ -180,15 +174,9 @@ class MeteredLLM(Struct, frozen=True):
             self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - start)
             usage = reply.usage
             self.calls.learn_ratio(prompt, usage)
-        except LLMError as error:
-            usage = error.usage or Usage()
-            failure = ModelFailed(call, error.code, str(error), error.fix, self._seconds_since(start), usage=usage)
-            window = error.window or 0 if isinstance(error, ContextOverflowError) else 0
-            await self.emit(replace(failure, text=stream.text, arrived=stream.arrived_calls, window=window))
-            raise
-        except asyncio.CancelledError:
-            failure = ModelFailed(call, CANCELLED, "the call was broken off", "", self._seconds_since(start), usage=usage)
-            await self.emit(replace(failure, text=stream.text, arrived=stream.arrived_calls))
+        except (LLMError, asyncio.CancelledError) as error:
+            usage = error.usage or Usage() if isinstance(error, LLMError) else usage
+            await self.emit(_describe_failure(call, error, self._seconds_since(start), usage, stream))
             raise
         finally:
             self.meter.settle_call(reservation, usage)
@@ -232,11 +220,9 @@ class MeteredLLM(Struct, frozen=True):
         """Return the tokens that are left for the reply. Raises ContextOverflowError when they are too few."""
         free = self.max_context - prompt
         if free < MIN_OUTPUT_TOKENS:
-            raise ContextOverflowError(
-                "the request was not sent",
-                cause=f"it has about {prompt} tokens and the window of {self.name} is {self.max_context}",
-                fix="raise max_context if the model allows it, or ask a shorter question",
-            )
+            cause = f"it has about {prompt} tokens and the window of {self.name} is {self.max_context}"
+            fix = "raise max_context if the model allows it, or ask a shorter question"
+            raise ContextOverflowError("the request was not sent", cause=cause, fix=fix)
         return free
 
     def _seconds_since(self, start: float) -> float:
@@ -316,10 +302,21 @@ class _StreamRecorder:
         self._count(piece)
 
 
+def _describe_failure(
+    call: int, error: LLMError | asyncio.CancelledError, seconds: float, usage: Usage, stream: _StreamRecorder
+) -> ModelFailed:
+    code, message, fix, window = CANCELLED, "the call was broken off", "", 0
+    if isinstance(error, LLMError):
+        code, message, fix = error.code, str(error), error.fix
+        window = error.window or 0 if isinstance(error, ContextOverflowError) else 0
+    return ModelFailed(
+        call, code, message, fix, seconds, usage=usage, text=stream.text, arrived=stream.arrived_calls, window=window
+    )
+
+
 def _chain_callbacks(
     first: Callable[[*CallbackArgs], object], second: Callable[[*CallbackArgs], None] | None
 ) -> Callable[[*CallbackArgs], None] | None:
-    """Return a callback that calls both, or None if there is no second one."""
     if second is None:
         return None
 
@@ -332,15 +329,11 @@ def _chain_callbacks(
 
 def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], limit: int) -> int:
     """Count the tokens of a request: a cheap estimate while far from the limit, exact when near it."""
-    extra = sum(len(_spec_to_json(t).encode()) for t in tools)
-    bytes_bound = counter.upper_bound(messages) + extra
+    specs = [json.dumps({"name": t.name, "description": t.description, "parameters": t.parameters}) for t in tools]
+    bytes_bound = counter.upper_bound(messages) + sum(len(spec.encode()) for spec in specs)
     if bytes_bound * 2 < limit:
         return bytes_bound // 3
-    return counter.count_messages(messages) + sum(counter.count(_spec_to_json(t)) + 3 for t in tools)
-
-
-def _spec_to_json(spec: ToolSpec) -> str:
-    return json.dumps({"name": spec.name, "description": spec.description, "parameters": spec.parameters})
+    return counter.count_messages(messages) + sum(counter.count(spec) + 3 for spec in specs)
 
 
 def _digest_request(messages: Sequence[Message], tools: Sequence[ToolSpec], schema: Mapping[str, Any] | None) -> str:

@@ -1,7 +1,7 @@
-"""Sentences for people that know their code and their values, so that a door can say them in another language. Pure.
+"""Sentences for people that know their code and their values, so that a door can say them in another language.
 
-Whoever raises an error or warns says it in English with `Notice`; on the way to a door it is an ordinary text. A JSON object
-that holds such texts carries a table of them (`add_notices`), from text to code and values; `restore_notices` reads it.
+On the way to a door a notice is an ordinary text. A JSON object that holds such texts carries a table of them (`add_notices`),
+from text to code and values; `restore_notices` reads it.
 """
 
 from __future__ import annotations
@@ -9,25 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = [
-    "TABLE",
-    "Notice",
-    "add_notices",
-    "join_cause",
-    "join_causes",
-    "join_sentences",
-    "map_notice",
-    "restore_notices",
-]
+__all__ = ["TABLE", "Notice", "add_notices", "join_cause", "join_causes", "join_sentences", "map_notice", "restore_notices"]
 
 TABLE = "notices"  # the field of a JSON object that has the codes of its texts
 
 
 class Notice(str):
-    """A sentence in English, the code of its text, and its values by name; a value may be a notice too.
-
-    What changes or joins it in other ways than those below makes an ordinary text of it.
-    """
+    """A sentence in English, the code of its text, and its values by name; a value may be a notice too."""
 
     code: str
     values: Mapping[str, str]
@@ -61,7 +49,6 @@ def join_cause(message: str, cause: str) -> str:
 
 
 def join_causes(causes: Iterable[str]) -> str:
-    """Each cause once, in one line."""
     first, *others = dict.fromkeys(causes)
     for cause in others:
         first = _drop_empty_code(Notice("joined.also", "{first}; {second}", first=first, second=cause))

@@ -1,9 +1,7 @@
-"""Plug-ins: backends and fetchers that are not nexi's own, behind the ports.
+"""Plug-ins: backends and fetchers that are not nexi's own, from a program, an installed package or the folder `plugins`.
 
-They come from a program that embeds nexi, from an installed package (entry points), or from one file in the folder `plugins`.
 Whatever such code raises or returns, the caller sees a BackendError or FetchError that names it, so that the next backend or
-fetcher is asked. A plug-in of the seeds takes lists and a key with every call: `search(queries, api_key, timeout, verbose)` and
-`fetch(urls, api_key, timeout, verbose)`; one wrapper each makes it a backend or fetcher like any other.
+fetcher is asked. A plug-in of the seeds takes lists and a key with every call; a wrapper makes it a backend or fetcher.
 """
 
 from __future__ import annotations
@@ -26,13 +24,9 @@ from nexi.types import FetchLimits, Hit, Page, Query
 
 
 class SearchPlugin:
-    """A seeds' search plug-in as a SearchBackend."""
-
     def __init__(self, plugin: Any, *, name: str = "", api_key: str = "", timeout_s: float = 30.0) -> None:
-        self._plugin = plugin
-        self._api_key = api_key
-        self._timeout_s = timeout_s
-        self.name = name or str(getattr(plugin, "name", "") or type(plugin).__name__)
+        self._plugin, self._api_key, self._timeout_s = plugin, api_key, timeout_s
+        self.name = name or _name_of(plugin)
 
     async def search(self, query: Query) -> list[Hit]:
         try:
@@ -47,12 +41,9 @@ class SearchPlugin:
 
 
 class FetchPlugin:
-    """A seeds' fetch plug-in as a ContentFetcher."""
-
     def __init__(self, plugin: Any, *, name: str = "", api_key: str = "") -> None:
-        self._plugin = plugin
-        self._api_key = api_key
-        self.name = name or str(getattr(plugin, "name", "") or type(plugin).__name__)
+        self._plugin, self._api_key = plugin, api_key
+        self.name = name or _name_of(plugin)
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         try:
@@ -60,11 +51,9 @@ class FetchPlugin:
         except Exception as error:
             raise FetchError(f"the plug-in {self.name} failed", cause=repr(error)) from error
         entry = _first(answer, "pages")
-        text = str(entry.get("content") or "")
-        if entry.get("error") or not text.strip():
+        if entry.get("error") or not str(entry.get("content") or "").strip():
             raise FetchError(f"the plug-in {self.name} has no text of the page", cause=str(entry.get("error") or "empty"))
-        excerpt = text[: limits.max_chars]
-        return Page(url, excerpt, title=str(entry.get("title") or ""), truncated=len(excerpt) < len(text), fetcher=self.name)
+        return _read_page({"text": entry["content"], "title": entry.get("title")}, url, limits, self.name)
 
 
 class PluginBackend:
@@ -72,7 +61,7 @@ class PluginBackend:
 
     def __init__(self, backend: Any, *, name: str = "") -> None:
         self._backend = backend
-        self.name = name or str(getattr(backend, "name", "") or type(backend).__name__)
+        self.name = name or _name_of(backend)
 
     def __getattr__(self, name: str) -> Any:
         """What the searcher honours beside `search` (filters, interval_s, local) and `aclose` are the backend's own."""
@@ -94,7 +83,7 @@ class PluginFetcher:
 
     def __init__(self, fetcher: Any, *, name: str = "", check: Callable[[str], object] | None = None) -> None:
         self._fetcher, self._check = fetcher, check
-        self.name = name or str(getattr(fetcher, "name", "") or type(fetcher).__name__)
+        self.name = name or _name_of(fetcher)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._fetcher, name)
@@ -109,6 +98,10 @@ class PluginFetcher:
         except Exception as error:
             fix = "fix the plug-in, or take it out of content_fetcher"
             raise FetchError(f"the plug-in {self.name} failed", cause=_describe(error), fix=fix) from error
+
+
+def _name_of(plugin: Any) -> str:
+    return str(getattr(plugin, "name", "") or type(plugin).__name__)
 
 
 async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -151,7 +144,7 @@ def _describe(error: Exception) -> str:
 # single files
 
 
-class PluginFile(Struct, frozen=True):
+class _PluginFile(Struct, frozen=True):
     """A file of the folder: its name, what it offers, and why it cannot be used where it cannot."""
 
     name: str
@@ -165,26 +158,22 @@ class PluginFile(Struct, frozen=True):
 _FILE_NAME = re.compile(r"[a-z][a-z0-9_-]{0,49}")
 
 
-def list_plugin_files(folder: Path) -> list[PluginFile]:
-    """The plug-in files of a folder, by name."""
-    paths = sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", ".")))
+def list_plugin_files(folder: Path) -> list[_PluginFile]:
     plugins = []
-    for path in paths:
+    for path in sorted(path for path in folder.glob("*.py") if not path.name.startswith(("_", "."))):
         try:
             module = load_plugin_file(path.parent, path.stem)
         except ConfigError as error:
-            plugins.append(PluginFile(path.stem, path, error=str(error)))
-            continue
-        searches, fetches = hasattr(module, "search"), hasattr(module, "fetch")
-        plugins.append(PluginFile(path.stem, path, searches, fetches, is_tool=hasattr(module, "TOOL")))
+            plugins.append(_PluginFile(path.stem, path, error=str(error)))
+        else:
+            searches, fetches, is_tool = (hasattr(module, name) for name in ("search", "fetch", "TOOL"))
+            plugins.append(_PluginFile(path.stem, path, searches, fetches, is_tool))
     return plugins
 
 
 def load_plugin_file(folder: Path, name: str) -> ModuleType | None:
-    """The module of a plug-in file; None where there is no such file. Raises ConfigError when it cannot be used.
-
-    The file runs with the rights of nexi, so one that any user of the machine may change is refused.
-    """
+    """The module of a plug-in file; None where there is no such file. Raises ConfigError when it cannot be used."""
+    # the file runs with the rights of nexi, so one that any user of the machine may change is refused
     path = folder / f"{name}.py"
     if not _FILE_NAME.fullmatch(name) or not path.is_file():
         return None

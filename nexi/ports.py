@@ -1,8 +1,4 @@
-"""The seams: what engines ask of the world, as protocols.
-
-Engines see only these; adapters implement one each and never import an engine. The same contract tests run over every
-implementation and over the fakes in `nexi.testing`.
-"""
+"""The seams: what engines ask of the world, as protocols. Adapters implement one each and never import an engine."""
 
 from __future__ import annotations
 
@@ -48,11 +44,9 @@ from nexi.types import (
 
 
 class Emit(Protocol):
-    """How an engine speaks: `await emit(fact)` returns when the fact is committed; `emit.delta` is fire and forget.
+    """How an engine speaks: `await emit(fact)` returns when the fact is committed; `emit.delta` is fire and forget."""
 
-    A fact is committed whole: a caller that is cancelled meanwhile learns of it at its next wait.
-    """
-
+    # a fact is committed whole: a caller that is cancelled meanwhile learns of it at its next wait
     async def __call__(self, fact: Fact) -> None: ...
 
     def delta(self, delta: Delta) -> None: ...
@@ -78,14 +72,11 @@ class LLM(Protocol):
         on_arguments: Callable[[str, str], None] | None = None,
         retries: bool = True,
     ) -> Reply:
-        """Ask once.
+        """Ask once, until `deadline` by the run's Clock. Raises LLMError.
 
-        `deadline` is a time of the run's Clock. `on_text` gets pieces of the text, `on_arguments` the tool's name and
-        pieces of its arguments, and `on_call` each tool call as soon as its arguments are complete; every call passed to
-        `on_call` is in the reply. A reply that attempts a call or an object and cannot be read as one has a `defect`; what
-        `on_text` was not given of it is held back. Without `retries` a failed request is not sent again. Raises LLMError.
+        `on_text` gets pieces of the text, `on_arguments` the tool's name and pieces of its arguments, and `on_call` each tool
+        call that is complete; all of them are in the reply. What of a reply with a `defect` was not passed on is held back.
         """
-        ...
 
 
 class SearchBackend(Protocol):
@@ -100,7 +91,6 @@ class SearchBackend(Protocol):
         machine; and on the list it returns, `failures`, the parts of it that did not answer. A backend over others has
         a `route` (who is asked, who stands in reserve), a `member` by name and the `phrase` for each: the searcher asks them.
         """
-        ...
 
 
 class Breaker(Protocol):
@@ -108,7 +98,6 @@ class Breaker(Protocol):
 
     async def admit(self, backend: str) -> Suspension | None:
         """None to ask now, or the suspension that forbids it."""
-        ...
 
     async def record_success(self, backend: str) -> None: ...
 
@@ -120,7 +109,6 @@ class Pacing(Protocol):
 
     async def wait(self, key: str) -> None:
         """Return when it may happen once more."""
-        ...
 
 
 MakePacing = Callable[[str, float, float], Pacing]  # of what is paced, its burst, and its rate a second
@@ -131,7 +119,6 @@ class ConcurrencyLimit(Protocol):
 
     def acquire(self) -> AbstractAsyncContextManager[None]:
         """Wait for a free slot and keep it for as long as the block."""
-        ...
 
 
 class ContentFetcher(Protocol):
@@ -140,13 +127,11 @@ class ContentFetcher(Protocol):
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         """One page. Raises FetchError with a reason."""
-        ...
 
 
 class PictureFetcher(Protocol):
     async def fetch_picture(self, url: str) -> PictureFile:
         """A picture of a usual format and a bounded size. Raises FetchError."""
-        ...
 
 
 class PageStore(Protocol):
@@ -166,11 +151,9 @@ class Embedder(Protocol):
     @property
     def dims(self) -> int:
         """The length of its vectors; 0 where only the first answer will tell."""
-        ...
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
         """One vector per text, in order; `query` for what is searched with. Raises LLMError or StoreError."""
-        ...
 
 
 class PairModel(Protocol):
@@ -185,7 +168,6 @@ class PairModel(Protocol):
         Never raises for what a model or a file does: a pair that could not be scored is a gap (`known` is False, with a
         reason), and so is every pair left when the deadline passes.
         """
-        ...
 
 
 class KnowledgeStore(Protocol):
@@ -199,61 +181,46 @@ class KnowledgeStore(Protocol):
 
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
         """Store pages, all or none. A page under a known URL is replaced whole; equal content is kept once for all URLs."""
-        ...
 
     async def link(self, source: StoredSource) -> bool:
         """Store another URL of content that is there already (by `digest`), or say that there is none such."""
-        ...
 
     async def remove(self, urls: Sequence[str]) -> int:
         """Forget pages by URL, and say how many there were."""
-        ...
 
     async def source(self, url: str) -> StoredSource | None: ...
 
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         """Stored pages, the last fetched first."""
-        ...
 
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
         """The chunks of one page in order, from number `first` to `last`, both included."""
-        ...
 
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         """By words (BM25), best first. Words no chunk has are left out; code identifiers match whole and in parts."""
-        ...
 
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         """By the cosine of vectors, best first; empty while no vector is stored."""
-        ...
 
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         """Chunks that have no vector yet."""
-        ...
 
     async def add_vectors(self, vectors: Mapping[str, Vector], *, embedder: str) -> None:
         """Give chunks their vectors, by passage id; a chunk that is gone meanwhile is passed over."""
-        ...
 
     async def forget_vectors(self) -> None:
         """Drop every vector and the embedder's name, so that another may embed the texts again."""
-        ...
 
     async def prepare_reembedding(self, embedder: str) -> None:
         """Let another embedder give every chunk a vector: from now on `list_unembedded` lists those it has not seen.
 
         A store that several machines share searches the former vectors until then; a file drops them at once.
         """
-        ...
 
     async def stats(self) -> StoreStats: ...
 
     async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
-        """Save what can be read of a damaged store into a sound one.
-
-        `on_saved` is told, in any thread, how many of how many sources are saved.
-        """
-        ...
+        """Save what can be read of a damaged store; `on_saved` hears, in any thread, how many of how many sources are saved."""
 
     async def aclose(self) -> None: ...
 
@@ -265,19 +232,13 @@ class RunLog(Protocol):
     def run_id(self) -> str: ...
 
     async def append(self, fact: Fact) -> int:
-        """Commit a fact and return its number; numbers have no holes.
-
-        Raises StoreError, and RunTakenError when another writer has the run now.
-        """
-        ...
+        """Commit a fact and return its number, without holes. Raises StoreError, also when another writer has the run."""
 
     def stop_requested(self) -> bool:
         """Whether another process asked this run to answer from what it has."""
-        ...
 
     def explain_stop(self) -> str:
         """What the user should know about a requested stop; "" where a person asked for it."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -293,51 +254,40 @@ class RunStore(Protocol):
 
     def create(self) -> RunLog:
         """A new run under an unused id, open for writing."""
-        ...
 
     def reopen(self, run_id: str) -> tuple[ReadLog, RunLog]:
         """Go on with a run that did not end: its facts, and its log. From now on every earlier writer of it is refused."""
-        ...
 
     def open_log(self, run_id: str) -> ReadLog: ...
 
     async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
         """Return when there may be facts after that number, or when the time is over. A hint: the log is the truth."""
-        ...
 
     def list_runs(self, newest: int = 0, *, state: str = "") -> list[RunSummary]:
         """Runs, newest first, all of them or so many; with `state`, those in that state."""
-        ...
 
     def find_runs(self, text: str, newest: int) -> list[RunSummary]:
         """So many runs whose question contains each word of the text, whatever its case, newest first."""
-        ...
 
     def read_summaries(self, run_ids: Collection[str]) -> list[RunSummary]:
         """The runs of these ids, as far as there are any, newest first."""
-        ...
 
     def has_run(self, run_id: str) -> bool:
         """Whether anything is kept under this id, which may be any text."""
-        ...
 
     def is_running(self, run_id: str) -> bool:
         """Whether a writer holds the log."""
-        ...
 
     def request_stop(self, run_id: str) -> bool:
         """Ask a run to answer from what it has; False when it is not running."""
-        ...
 
     def request_cancel(self, run_id: str) -> None:
         """Ask the process that has this run to end it without an answer."""
-        ...
 
     def is_cancel_requested(self, run_id: str) -> bool: ...
 
     def remove(self, run_id: str) -> None:
         """Delete a run that is not running."""
-        ...
 
 
 class HistoryStore(Protocol):
@@ -347,17 +297,14 @@ class HistoryStore(Protocol):
 
     def read(self, count: int | None = None) -> HistoryRead:
         """All entries, or the last so many."""
-        ...
 
     def find(self, text: str, count: int | None = None) -> HistoryRead:
         """Entries whose question or answer contains the text, whatever its case: all of them, or the last so many."""
-        ...
 
     def get(self, entry_id: str) -> HistoryEntry | None: ...
 
     def remove(self, entry_id: str) -> int:
         """Forget an entry, and say how many there were."""
-        ...
 
     def clear(self) -> None: ...
 
@@ -369,11 +316,9 @@ class RunSharing(Protocol):
 
     def set_audience(self, run_id: str, audience: RunAudience) -> None:
         """Let exactly these people read a run. Raises NexiError for an unknown name."""
-        ...
 
     def list_shared(self) -> list[SharedRun]:
         """The runs of others that she may read, newest first."""
-        ...
 
 
 class KnowledgeSharing(Protocol):
@@ -383,19 +328,15 @@ class KnowledgeSharing(Protocol):
 
     def set_audience(self, audience: RunAudience) -> None:
         """Let exactly these people read it. Raises NexiError for an unknown name."""
-        ...
 
     def list_owners(self) -> dict[str, str]:
         """The people whose knowledge base she reads, since they share it and she has accepted it: names by ids."""
-        ...
 
     def list_offers(self) -> list[KnowledgeOffer]:
         """What others share with her, and what she has said to it."""
-        ...
 
     def answer_offer(self, owner: str, *, is_accepted: bool) -> None:
         """Accept the knowledge base of somebody, or mute it. Raises NexiError where it is not shared with her."""
-        ...
 
 
 class SpaceStore(Protocol):
@@ -403,23 +344,18 @@ class SpaceStore(Protocol):
 
     def list_all(self) -> list[Space]:
         """Her own by name, then those of others."""
-        ...
 
     def get(self, address: str) -> Space:
         """A space by its name or by its address, her own first. Raises NexiError with the code no_such_space."""
-        ...
 
     def add(self, space: Space) -> None:
         """Raises NexiError where she has one of that name, or too many."""
-        ...
 
     def change(self, space: Space) -> None:
         """Replace what is kept of her own space of that name. Raises NexiError where there is none."""
-        ...
 
     def remove(self, name: str) -> None:
         """Forget her own space of that name. Raises NexiError where there is none."""
-        ...
 
 
 class SpaceSharing(Protocol):
@@ -429,7 +365,6 @@ class SpaceSharing(Protocol):
 
     def set_audience(self, name: str, audience: RunAudience) -> None:
         """Share a space with exactly these people. Raises NexiError for an unknown name."""
-        ...
 
 
 class ScheduleStore(Protocol):
@@ -437,17 +372,14 @@ class ScheduleStore(Protocol):
 
     def list_all(self) -> list[Schedule]:
         """The one that is due next first."""
-        ...
 
     def add(
         self, question: str, mode: str, request: dict[str, Any], *, every: timedelta, first: datetime | None = None
     ) -> Schedule:
         """A new one; without `first` it is due at once. Raises NexiError where she has too many."""
-        ...
 
     def remove(self, schedule: int) -> None:
         """Raises NexiError where she has none such."""
-        ...
 
 
 class PersonalState(Protocol):
@@ -479,43 +411,31 @@ class PersonalState(Protocol):
 
     def knowledge_of(self, owner_id: str) -> KnowledgeStore:
         """The knowledge of another person, for what she shares of it."""
-        ...
 
     @property
     def local_embedders(self) -> dict[str, Embedder | None]:
         """The embedders on this machine that were loaded, by the name of their library: one for everybody of a process."""
-        ...
 
     def make_pacing(self, name: str, burst: float, rate: float) -> Pacing:
         """A pace that all machines keep together."""
-        ...
 
     def make_breaker(self, marks: Mapping[str, str]) -> Breaker:
         """The suspensions of search services, which all machines share."""
-        ...
 
     def limit_calls(self, server: str, most: int) -> ConcurrencyLimit:
         """A limit of parallel calls to a model server from all machines."""
-        ...
 
     def list_models(self) -> tuple[str, ...] | None:
         """The models that this person may ask for; None where she has no list of her own. It blocks."""
-        ...
 
     def take_run(self, *, is_queued: bool = False) -> Allowance:
         """Count a new run, and say what it may use; it blocks. Raises NexiError with the code quota_reached."""
-        ...
 
     def take_call(self, tokens: int, *, is_new: bool) -> None:
-        """Count the estimate of a model call outside a run; it blocks. Raises NexiError with the code quota_reached.
-
-        A call that is `new` belongs to no run, so that it needs one that may still be made.
-        """
-        ...
+        """Count the estimate of a model call outside a run; it blocks. One that `is_new` needs a run that may still be made."""
 
     def settle_call(self, estimate: int, usage: Usage) -> None:
         """Correct what `take_call` counted by what the call did cost; it blocks."""
-        ...
 
 
 class Clock(Protocol):

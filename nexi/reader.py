@@ -1,7 +1,6 @@
 """Reads pages for one run: each page once, with a chain of fetchers, within the page budget.
 
-Above it are the tools; below it, fetchers and the page store behind their ports. Pages may be fetched before the model requests
-them (`prefetch`): such a page has no citation number until it is requested, and unused ones are reported.
+Pages may be fetched before the model requests them (`prefetch`): such a page has no citation number until it is requested.
 """
 
 from __future__ import annotations
@@ -30,13 +29,9 @@ NOT_RECORDED = "the log does not hold it"  # the cause of a page that a replay c
 
 @dataclass(eq=False)
 class Reader:
-    """Reads the pages of one run. `tasks` is the run's task group, which cancels fetches that are still running.
+    """Reads the pages of one run."""
 
-    `fetchers` is called when the first page is wanted, so that building the chain does not delay the first model request.
-    `keep` is called with every page and must not block. `find_record` is asked for the record of a paper by its DOI, where a
-    page's address has one and no search has given its record.
-    """
-
+    # called when the first page is wanted, so that building the chain does not delay the first model request
     fetchers: Callable[[], Sequence[ContentFetcher]]
     _: KW_ONLY
     limits: FetchLimits
@@ -45,11 +40,11 @@ class Reader:
     store: PageStore
     emit: Emit
     clock: Clock
-    tasks: asyncio.TaskGroup
+    tasks: asyncio.TaskGroup  # the run's, which cancels fetches that are still running
     ahead: Callable[[ContentFetcher], bool] = lambda _: False
     replay: AgentReplay = field(default_factory=AgentReplay)
-    keep: Callable[[Page], object] | None = None
-    find_record: Callable[[str], Awaitable[Paper | None]] | None = None
+    keep: Callable[[Page], object] | None = None  # gets every page and must not block
+    find_record: Callable[[str], Awaitable[Paper | None]] | None = None  # of a paper, by its DOI
     _running: dict[str, asyncio.Task[Page | FetchError]] = field(default_factory=dict, init=False)
     _prefetched: dict[str, str] = field(default_factory=dict, init=False)
     _requested: dict[str, str] = field(default_factory=dict, init=False)
@@ -85,7 +80,6 @@ class Reader:
             self._start_fetch(url, key, fetchers, ahead=True)
 
     async def report_prefetch(self) -> None:
-        """Emit how many prefetched pages were used."""
         if self._prefetched:
             unread_urls = tuple(url for key, url in self._prefetched.items() if key not in self._requested)
             await self.emit(PrefetchEnded(len(self._prefetched) - len(unread_urls), unread_urls))
@@ -141,10 +135,7 @@ class Reader:
         return outcome
 
     async def _read_paper(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
-        """The page; of a paper its open copy, where an index names one that can be read, with what the index says of it.
-
-        Where neither it nor the page can be read, a preprint of the same work is. A failure is that of the page.
-        """
+        """The page; of a paper an open copy, else a preprint, with what the index says of it. A failure is that of the page."""
         paper = self.session.find_paper(url)
         if paper is None and self.find_record and not self.replay.is_replay_only and (doi := find_doi(url)):
             paper = await self.find_record(doi)
@@ -207,7 +198,6 @@ def _describe_paper(page: Page, paper: Paper) -> Page:
 
 
 def rebuild_page(fact: PageFetched, text: str, links: tuple[str, ...]) -> Page:
-    """Rebuild a page from its fact and its stored text."""
     about = fact.imprint
     return Page(
         fact.url,

@@ -1,7 +1,4 @@
-"""The seeds' face of the search: `run_search` and its result, over `nexi.app`.
-
-Nothing is decided here. `nexi.sync` has more calls for code without an event loop.
-"""
+"""The seeds' face of the search: `run_search` and its result, over `nexi.app`."""
 
 from __future__ import annotations
 
@@ -17,13 +14,7 @@ from nexi.events import Event, ModelAsked
 from nexi.output.status import progress_of
 from nexi.types import Message, StopReason
 
-__all__ = [
-    "SearchResult",
-    "_force_answer",
-    "_get_tool_schemas",
-    "run_search",
-    "run_search_sync",
-]
+__all__ = ["SearchResult", "_force_answer", "_get_tool_schemas", "run_search", "run_search_sync"]
 
 ProgressCallback = Callable[[str, int, int], None]
 

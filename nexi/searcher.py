@@ -1,8 +1,7 @@
 """Searches with a chain of backends: the one place of pacing, retries, suspension and fallback.
 
-Above it are the tools; below it, backends behind their port. It never raises: an empty outcome carries the reason. Site
-filters hold for every backend, because hits of other sites are dropped here; a time or language filter that the answering
-backend does not support is named in the outcome. A focus that yields no hits is dropped, and the outcome says so.
+It never raises: an empty outcome carries the reason. Site filters hold for every backend, because hits of other sites are
+dropped here; a time or language filter that the answering backend does not support is named in the outcome.
 """
 
 from __future__ import annotations
@@ -94,10 +93,7 @@ class Searcher:
         return any(not getattr(backend, "local", False) for backend in self.backends())
 
     async def search(self, query: Query, *, deadline: float | None = None) -> SearchOutcome:
-        """Return the hits of the first backend that has some, with the reasons why those before it had none.
-
-        No backend is waited for beyond the deadline.
-        """
+        """Return the hits of the first backend that has some, with the reasons why those before it had none."""
         if record := await self._replay.next_search(query.text):
             await self.emit(record)
             return SearchOutcome(record.query, record.hits, record.backend, record.failures)
@@ -123,26 +119,25 @@ class Searcher:
         backends = self.backends()
         start = asyncio.get_running_loop().time()
 
-        def share_s(backends_left: int) -> float | None:
+        async def ask(backend: SearchBackend, max_pause: float, backends_left: int) -> SearchOutcome:
             elapsed_s = asyncio.get_running_loop().time() - start
-            return self.patience.share_s(elapsed_s, backends_left) if self.patience else None
+            share_s = self.patience.share_s(elapsed_s, backends_left) if self.patience else None
+            max_wait_s = max_pause if deadline is None else min(max_pause, deadline - self.clock.monotonic())
+            answer = await self._ask_backend(backend, query, max_wait_s, share_s)
+            failures[backend.name] = answer.failures
+            return answer
 
         for number, backend in enumerate(backends, 1):
             if suspension := (await self.breaker.admit(backend.name) if self.breaker else None):
                 failures[backend.name] = (_suspension_failure(backend.name, suspension, self.clock.now().timestamp()),)
                 suspended_backends.append(backend)
                 continue
-            max_pause = MAX_PAUSE_S if number < len(backends) else MAX_LAST_PAUSE_S
-            share = share_s(len(backends) - number + 1)
-            answer = await self._ask_backend(backend, query, self._max_wait(max_pause, deadline), share)
-            failures[backend.name] = answer.failures
+            answer = await ask(backend, MAX_PAUSE_S if number < len(backends) else MAX_LAST_PAUSE_S, len(backends) - number + 1)
             if answer.hits:
                 return _build_outcome(query, answer, failures)
             empty_backend, answers = empty_backend or answer.backend, (*answers, *answer.asked)
-        for number, backend in enumerate(suspended_backends if not empty_backend else (), 1):
-            share = share_s(len(suspended_backends) - number + 1)
-            answer = await self._ask_backend(backend, query, self._max_wait(MAX_PAUSE_S, deadline), share)
-            failures[backend.name] = answer.failures
+        for number, backend in enumerate(suspended_backends if not empty_backend else ()):
+            answer = await ask(backend, MAX_PAUSE_S, len(suspended_backends) - number)
             if answer.hits:
                 return _build_outcome(query, answer, failures)
             empty_backend = empty_backend or answer.backend
@@ -150,9 +145,6 @@ class Searcher:
             fix = "set SEARXNG_URL, or see nexi doctor"
             failures["search"] = (Failure("search", "no_backend", "no search backend is configured", fix),)
         return _build_outcome(query, SearchOutcome(query.text, (), empty_backend, asked=answers), failures)
-
-    def _max_wait(self, max_pause: float, deadline: float | None) -> float:
-        return max_pause if deadline is None else min(max_pause, deadline - self.clock.monotonic())
 
     async def _ask_backend(
         self, backend: SearchBackend, query: Query, max_wait_s: float, share_s: float | None
@@ -197,11 +189,8 @@ class Searcher:
         outcomes = [outcome for _, outcome in answers]
         hits = fuse_hits({answer.service: outcome.hits for answer, outcome in answers}, query.text)[: query.count]
         if hits:
-            filter_failures = [
-                tuple(failure for failure in outcome.failures if failure.code == "filter_ignored")
-                for outcome in outcomes
-                if outcome.hits
-            ]
+            answering = [outcome for outcome in outcomes if outcome.hits]
+            filter_failures = [tuple(f for f in outcome.failures if f.code == "filter_ignored") for outcome in answering]
             failures = filter_failures[0] if all(filter_failures) else ()
             return SearchOutcome(query.text, hits, backend.name, failures, service_answers)
         has_answer = any(outcome.backend for outcome in outcomes)
@@ -223,18 +212,13 @@ class Searcher:
         except TimeoutError as error:
             if not limit.expired():
                 raise
+            message = Notice("service.timeout", "{service} did not answer in time", service=backend.name)
             cause = f"it was given {share_s:.2g} s of the time of this request"
             fix = "raise the time limits of the request, or take the backend out of the chain"
-            raise BackendError(
-                Notice("service.timeout", "{service} did not answer in time", service=backend.name),
-                cause=cause,
-                fix=fix,
-                code="timeout",
-            ) from error
+            raise BackendError(message, cause=cause, fix=fix, code="timeout") from error
 
 
 def is_wanted_site(url: str, query: Query) -> bool:
-    """Whether a hit is on one of the wanted sites and on none that is excluded."""
     if any(_is_within_site(url, site) for site in query.excluded_sites):
         return False
     return not query.sites or any(_is_within_site(url, site) for site in query.sites)

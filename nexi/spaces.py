@@ -1,7 +1,4 @@
-"""What a space may be called and hold, how it is written down, and what is said where there is none such. Pure.
-
-Above are the stores of spaces, of a home and of a team, and `app.spaces`; where they keep them is not known here.
-"""
+"""What a space may be called and hold, how it is written down, and what is said where there is none such."""
 
 from __future__ import annotations
 
@@ -50,7 +47,6 @@ def check_space(space: Space) -> Space:
 
 
 def encode_space(space: Space) -> str:
-    """What is kept of a space beside its name and its owner."""
     fields: dict[str, Any] = msgspec.to_builtins(space)
     return json.dumps({name: value for name, value in fields.items() if name not in _OF_ANOTHER and value})
 

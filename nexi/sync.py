@@ -27,10 +27,7 @@ T = TypeVar("T")
 
 
 class SyncNexi:
-    """A `Nexi` that waits for each call. Use it in a `with` block, from one thread.
-
-    Without a config, the config file and the environment are read as the command does. Ports may be given as to `Nexi`.
-    """
+    """A `Nexi` that waits for each call. Use it in a `with` block, from one thread; ports may be given as to `Nexi`."""
 
     def __init__(
         self,

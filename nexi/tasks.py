@@ -1,7 +1,7 @@
 """Waiting for a task that must not be left behind.
 
-Engines and the assembly use it where a cancellation would otherwise interrupt a step halfway: a fact that is only partly
-committed, a tool that started and never finished. Pure asyncio; what the tasks do is not known here.
+Used where a cancellation would otherwise interrupt a step halfway: a fact that is only partly committed, a tool that started
+and never finished.
 """
 
 from __future__ import annotations
@@ -82,10 +82,8 @@ def pause_timeout(timer: asyncio.Timeout) -> Iterator[None]:
 
 
 def start_task(tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, T], *, name: str) -> asyncio.Task[T]:
-    """Start work in a group that other code owns. A group that is ending cancels its caller, as it cancels its other tasks.
-
-    `TaskGroup.create_task` raises RuntimeError there and leaves the coroutine open, which Python reports as never awaited.
-    """
+    """Start work in a group that other code owns. A group that is ending cancels its caller, as it cancels its other tasks."""
+    # TaskGroup.create_task raises RuntimeError there and leaves the coroutine open, which Python reports as never awaited
     try:
         return tasks.create_task(work, name=name)
     except RuntimeError as error:

@@ -1,7 +1,4 @@
-"""The fakes we ship: a scripted model, a web in memory, a clock that jumps.
-
-They stand at the ports only. The same contract tests run over them and over the real adapters.
-"""
+"""The fakes we ship: a scripted model, a web in memory, a clock that jumps."""
 
 from __future__ import annotations
 
@@ -90,7 +87,6 @@ class ScriptedLLM:
 
 
 def calling(name: str, /, **arguments: object) -> Reply:
-    """A reply with one tool call."""
     text = json.dumps(arguments)
     call = ToolCall(f"call_{name}_{zlib.crc32(text.encode()):08x}", name, text)
     return Reply("", (call,), Usage(100, 10), "tool_calls")

@@ -1,8 +1,7 @@
 """How many tokens a text costs.
 
-The engines ask before every request; below are the tables, carried by splintr-rs for cl100k_base and o200k_base (no download)
-and by tiktoken for any other name. Tables load only when they must: a byte-level tokenizer never makes more tokens than
-UTF-8 bytes, so a conversation whose bytes fit needs no counting. No model's window is known here; limits are passed in.
+splintr-rs carries the tables of cl100k_base and o200k_base; tiktoken has any other. They load only when they must: a byte-level
+tokenizer never makes more tokens than UTF-8 bytes, so a conversation whose bytes fit needs no counting.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ __all__ = ["BYTES_PER_TOKEN", "TokenCounter", "count_messages_tokens", "count_to
 
 
 DEFAULT_ENCODING = "cl100k_base"
-CARRIED = ("cl100k_base", "o200k_base")
+_CARRIED = ("cl100k_base", "o200k_base")
 TOKENS_PER_MESSAGE = 3
 BYTES_PER_TOKEN = 3  # what page text costs at the least in practice; the exact count guards every request
 
@@ -30,11 +29,6 @@ class Encoding(Protocol):
     def encode(self, text: str) -> list[int]: ...
 
     def encode_ordinary(self, text: str) -> list[int]: ...
-
-
-def get_encoding(encoding_name: str = DEFAULT_ENCODING) -> Encoding:
-    """The encoding of that name, loaded once. ValueError says what is missing."""
-    return _load_encoding(encoding_name)
 
 
 def count_tokens(text: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
@@ -58,7 +52,6 @@ def count_messages_tokens(messages: Sequence[AnyMessage], encoding: str | Encodi
 
 
 def estimate_page_tokens(content: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
-    """Tokens a page would add as a tool result."""
     return count_tokens(content, encoding)
 
 
@@ -96,23 +89,24 @@ class TokenCounter:
 
 
 @lru_cache(maxsize=4)
-def _load_encoding(name: str) -> Encoding:
+def get_encoding(encoding_name: str = DEFAULT_ENCODING) -> Encoding:
+    """The encoding of that name, loaded once. ValueError says what is missing."""
     encoding: Encoding
-    if name in CARRIED:
+    problem = f"Failed to load encoding {encoding_name!r}"
+    if encoding_name in _CARRIED:
         import splintr
 
-        encoding = splintr.Tokenizer.from_pretrained(name)
+        encoding = splintr.Tokenizer.from_pretrained(encoding_name)
         return encoding
     try:
         import tiktoken
+
+        encoding = tiktoken.get_encoding(encoding_name)
     except ImportError as error:
-        raise ValueError(
-            f"Failed to load encoding {name!r}: nexi carries {' and '.join(CARRIED)}; any other needs `pip install tiktoken`"
-        ) from error
-    try:
-        encoding = tiktoken.get_encoding(name)
+        carried = " and ".join(_CARRIED)
+        raise ValueError(f"{problem}: nexi carries {carried}; any other needs `pip install tiktoken`") from error
     except (ValueError, OSError) as error:
-        raise ValueError(f"Failed to load encoding {name!r}: {error}") from error
+        raise ValueError(f"{problem}: {error}") from error
     return encoding
 
 

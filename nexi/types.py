@@ -1,19 +1,17 @@
-"""The words of nexi as frozen values.
-
-Everything above speaks in these; nothing here knows of networks, files, models or clocks. Standard library only.
-"""
+"""The words of nexi as frozen values, which know nothing of networks, files, models or clocks."""
 
 from __future__ import annotations
 
 import hashlib
 from array import array
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -40,8 +38,6 @@ class StopReason(StrEnum):
 
 
 class Query(Struct, frozen=True):
-    """What we ask a backend."""
-
     text: str
     count: int = 10
     sites: tuple[str, ...] = ()
@@ -52,11 +48,7 @@ class Query(Struct, frozen=True):
 
 
 class Paper(Struct, frozen=True):
-    """What an index of papers says of one; empty where it does not say.
-
-    `standing` is "retracted" or "concern" where a notice says so, and `notice` is the address of the notice. `versions` are
-    identifiers of the same work elsewhere: a preprint and its published version share them.
-    """
+    """What an index of papers says of one; empty where it does not say."""
 
     doi: str = ""
     authors: tuple[str, ...] = ()
@@ -64,9 +56,9 @@ class Paper(Struct, frozen=True):
     year: str = ""
     licence: str = ""
     open_url: str = ""  # a copy that anyone may read
-    standing: str = ""
-    notice: str = ""
-    versions: tuple[str, ...] = ()
+    standing: str = ""  # "retracted" or "concern", where a notice says so
+    notice: str = ""  # its address
+    versions: tuple[str, ...] = ()  # of the same work elsewhere: a preprint and its published version share them
     volume: str = ""
     issue: str = ""
     pages: str = ""
@@ -119,18 +111,15 @@ class SearchOutcome(Struct, frozen=True):
 
 
 class FetchLimits(Struct, frozen=True):
-    """What one page may cost. `max_pdf_bytes` is for documents that cannot be read from their beginning alone, as a PDF.
-
-    Where `content_types` names none, all that can be read is. `cites_notes` makes citations of the footnotes of an HTML page.
-    """
+    """What one page may cost."""
 
     max_bytes: int = 2_000_000
-    max_pdf_bytes: int = 16_000_000
+    max_pdf_bytes: int = 16_000_000  # of documents that cannot be read from their beginning alone
     max_chars: int = 300_000
     max_redirects: int = 5
     timeout_s: float = 20.0
-    content_types: tuple[str, ...] = ()
-    cites_notes: bool = False
+    content_types: tuple[str, ...] = ()  # none: all that can be read
+    cites_notes: bool = False  # make citations of the footnotes of an HTML page
 
     def accepts(self, kind: str) -> bool:
         """Whether what is of a media type may be read; JSON and XML in disguise count as such."""
@@ -202,12 +191,10 @@ class Page(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The content hash under which the text is kept as evidence."""
         return content_digest(self.text)
 
     @property
     def imprint(self) -> Imprint:
-        """What a reference to this page tells."""
         return Imprint(
             self.author,
             self.published,
@@ -337,8 +324,6 @@ class ReplyDefect(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """One answer of a model."""
-
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
@@ -347,30 +332,23 @@ class Reply(Struct, frozen=True):
 
 
 class ConflictValue(Struct, frozen=True):
-    """One value that sources give for a thing, as the first of them writes it, and how many origins stand behind it.
-
-    `day` is that of the newest of them; `standing` says that they are drafts, superseded, archived, or do not hold yet
-    ("upcoming").
-    """
+    """One value that sources give for a thing, as the first of them writes it, and how many origins stand behind it."""
 
     value: str
     numbers: tuple[int, ...]
     origins: int
     quote: str = ""
-    day: str = ""
-    standing: str = ""
+    day: str = ""  # of the newest of them
+    standing: str = ""  # whether they are drafts, superseded, archived, or do not hold yet ("upcoming")
 
 
 class Conflict(Struct, frozen=True):
-    """A thing on which sources disagree, with their readings, the best supported first.
-
-    It is settled where the others are older than the first, or hold no longer or not yet.
-    """
+    """A thing on which sources disagree, with their readings, the best supported first."""
 
     kind: Literal["number", "date", "polarity", "name"]
     subject: str
     readings: tuple[ConflictValue, ...]
-    is_settled: bool = False
+    is_settled: bool = False  # where the others are older than the first, or hold no longer or not yet
 
     def sentence(self) -> str:
         """The disagreement in one cited sentence; of a settled one what the sources for other times say."""
@@ -396,10 +374,7 @@ Answered: TypeAlias = Literal["yes", "likely", "no", "depends", ""]
 
 
 class Answer(Struct, frozen=True):
-    """What the user gets: the text with [n] and the sources those numbers name.
-
-    `answered` says whether the pages answer the question; whether a sentence stands in its source is in `review`.
-    """
+    """What the user gets: the text with [n] and the sources those numbers name."""
 
     text: str
     sources: tuple[Source, ...] = ()
@@ -411,18 +386,14 @@ class Answer(Struct, frozen=True):
 
 
 class Verdict(StrEnum):
-    """What a check says of a sentence and its sources; `unchecked` is a stated gap, never a pass.
+    """What a check says of a sentence and its sources."""
 
-    `found` is what rules can know: the words and every hard fact are in the cited page. `supported` is what a judge says: the
-    passages say what the sentence says. `not_confirmed` is neutral: rules did not find it, and nobody has judged it.
-    """
-
-    SUPPORTED = "supported"
-    FOUND = "found"
+    SUPPORTED = "supported"  # a judge: the passages say what the sentence says
+    FOUND = "found"  # rules: the words and every hard fact are in the cited page
     CONTRADICTED = "contradicted"
     NOT_FOUND = "not_found"
-    NOT_CONFIRMED = "not_confirmed"
-    UNCHECKED = "unchecked"
+    NOT_CONFIRMED = "not_confirmed"  # neutral: rules did not find it, and nobody has judged it
+    UNCHECKED = "unchecked"  # a stated gap, never a pass
 
 
 STANDINGS: Mapping[str, str] = MappingProxyType(
@@ -431,36 +402,27 @@ STANDINGS: Mapping[str, str] = MappingProxyType(
 
 
 class Evidence(Struct, frozen=True):
-    """What one cited source says to one sentence.
-
-    `start` and `end` are offsets into the stored text and `span` is that text. `presence` is how much of the sentence stands in
-    the span, `fit` how much of it the span says: a sentence with a wrong year has a high presence and no fit. `places` are the
-    offsets of the other parts of a sentence that the source says in several places. `standing` is that of the paper, if it
-    has one: "retracted", "concern" or "".
-    """
+    """What one cited source says to one sentence."""
 
     number: int
     url: str = ""
     digest: str = ""
     verdict: Verdict = Verdict.UNCHECKED
-    presence: float = 0.0
-    fit: float = 0.0
-    start: int = 0
+    presence: float = 0.0  # how much of the sentence stands in the span
+    fit: float = 0.0  # how much of it the span says: a sentence with a wrong year has a high presence and no fit
+    start: int = 0  # offsets into the stored text, and that text
     end: int = 0
     span: str = ""
     reason: str = ""
     missing: tuple[str, ...] = ()
     other: str = ""
     page: int = 0
-    places: tuple[tuple[int, int], ...] = ()
-    standing: str = ""
+    places: tuple[tuple[int, int], ...] = ()  # offsets of other parts, of a sentence that the source says in several places
+    standing: str = ""  # of the paper: "retracted", "concern" or ""
 
 
 class Claim(Struct, frozen=True):
-    """One sentence of an answer, where it stands in the answer's text, and what its sources say to it.
-
-    `judge` names the model whose verdict this is; it is empty where rules alone decided.
-    """
+    """One sentence of an answer, where it stands in the answer's text, and what its sources say to it."""
 
     index: int
     text: str
@@ -470,7 +432,7 @@ class Claim(Struct, frozen=True):
     needs_citation: bool = True
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
-    judge: str = ""
+    judge: str = ""  # the model whose verdict this is; "" where rules alone decided
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -523,7 +485,6 @@ class Proof(Struct, frozen=True):
         return sum(c.standing == standing for c in self.checked)
 
     def figures(self) -> str:
-        """The one line an answer states about itself."""
         total = len(self.checked)
         sentences = f"{total} sentence{'s' * (total != 1)}"
         if not self.passed and not any(c.judge or c.verdict is Verdict.CONTRADICTED for c in self.checked):
@@ -547,10 +508,7 @@ class Chunk(Struct, frozen=True):
 
 
 class StoredSource(Struct, frozen=True):
-    """A page the knowledge store keeps. `digest` is the hash of its content, `fetched_at` an ISO 8601 time.
-
-    `owner` is the name of whoever shares it, where it is somebody else's.
-    """
+    """A page the knowledge store keeps."""
 
     url: str
     title: str = ""
@@ -563,7 +521,7 @@ class StoredSource(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     published: str = ""
     updated: str = ""
-    owner: str = ""
+    owner: str = ""  # the name of whoever shares it, where it is somebody else's
 
 
 class KnowledgeOffer(Struct, frozen=True):
@@ -642,10 +600,7 @@ class StoreStats(Struct, frozen=True):
 
 
 class StoreRepair(Struct, frozen=True):
-    """What a repair kept, what it could not, and where the damaged file was put aside.
-
-    `lost_count` is how many sources are gone at least: a damaged file may not know of all it held, nor name each.
-    """
+    """What a repair kept, what it could not, and where the damaged file was put aside."""
 
     sources: int = 0
     chunks: int = 0
@@ -653,7 +608,7 @@ class StoreRepair(Struct, frozen=True):
     lost_chunks: int = 0
     unembedded: int = 0
     kept_aside: str = ""
-    lost_count: int = 0
+    lost_count: int = 0  # of sources, at least: a damaged file may not know of all it held, nor name each
 
 
 class JudgeFigure(Struct, frozen=True):
@@ -665,20 +620,17 @@ class JudgeFigure(Struct, frozen=True):
 
 
 class PairScore(Struct, frozen=True):
-    """What a pair model says of one pair: probabilities that the premise supports and contradicts the hypothesis.
-
-    `known` is False where there is no answer to rely on, and `reason` says why: a gap, which neither raises nor lowers.
-    A tested model is calibrated so that one half decides, whatever its own thresholds are; `judge` is its figure.
-    """
+    """What a pair model says of one pair: probabilities that the premise supports and contradicts the hypothesis."""
 
     supported: float
     contradicted: float = 0.0
-    known: bool = True
-    reason: str = ""
+    known: bool = True  # False where there is no answer to rely on: a gap, which neither raises nor lowers
+    reason: str = ""  # of the gap
     judge: JudgeFigure | None = None
 
     @property
     def supports(self) -> bool:
+        # a tested model is calibrated so that one half decides, whatever its own thresholds are
         return self.known and self.supported >= 0.5
 
 
@@ -694,28 +646,22 @@ REVIEW_VERSION = 2  # a judge decides, and marks stand beside the text; before, 
 
 
 class Review(Struct, frozen=True):
-    """How an answer was checked. `proof` is of the text as it stands at the end.
+    """How an answer was checked."""
 
-    `corrections` are the sentences that were put in place of others once they were written; `dropped` are sentences that a
-    strict answer leaves out. `judges` are the models that judged sentences; `gap` says why some, or all, were not judged.
-    `marked` and `recited` are of reviews before version 2, whose rules changed the text.
-    """
-
-    proof: Proof = Proof()
-    marked: tuple[int, ...] = ()
-    dropped: tuple[Claim, ...] = ()
+    proof: Proof = Proof()  # of the text as it stands at the end
+    marked: tuple[int, ...] = ()  # as `recited`, of reviews before version 2, whose rules changed the text
+    dropped: tuple[Claim, ...] = ()  # sentences that a strict answer leaves out
     recited: int = 0
     corrected: int = 0
     asked: bool = False
     strict: bool = False
     judges: tuple[JudgeFigure, ...] = ()
-    gap: str = ""
+    gap: str = ""  # why some sentences, or all, were not judged
     corrections: tuple[Correction, ...] = ()
     version: int = 0
 
 
 def content_digest(text: str) -> str:
-    """SHA-256 of a text, in hex."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -755,11 +701,7 @@ SPACE_TAG = "space:"
 
 
 class Space(Struct, frozen=True):
-    """Questions, files and pages that belong together, and what a question in it leaves open.
-
-    Its files and pages are the sources with its tag. `owner` is the name of another person who shares it, `owner_id` the id of
-    its owner on a team server.
-    """
+    """Questions, files and pages that belong together, and what a question in it leaves open."""
 
     name: str
     instructions: str = ""
@@ -767,12 +709,12 @@ class Space(Struct, frozen=True):
     effort: str = ""
     scope: Literal["", "web", "local"] = ""
     services: tuple[str, ...] = ()
-    owner: str = ""
-    owner_id: str = ""
+    owner: str = ""  # the name of another person who shares it
+    owner_id: str = ""  # on a team server
 
     @property
     def address(self) -> str:
-        """What the space is called in a question: its name, and that of its owner where she is somebody else."""
+        """What the space is called in a question."""
         return f"{self.name}@{self.owner}" if self.owner else self.name
 
     @property
@@ -818,8 +760,6 @@ GUEST = Principal("guest", "guest", "guest")  # somebody on this machine who did
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One answered question."""
-
     id: str
     ts: str
     query: str
@@ -837,26 +777,7 @@ class HistoryEntry:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> HistoryEntry:
         """Read an entry; fields of a later version are left out. ValueError says which field is wrong."""
-        values: dict[str, Any] = {f.name: data.get(f.name) for f in fields(cls)}
-        for name, kind in _KINDS.items():
-            if not isinstance(values[name], kind) or isinstance(values[name], bool):
-                raise ValueError(f"{name} is missing or wrong")  # noqa: TRY004  # one kind of error for one kind of damage
-        if not all(isinstance(url, str) for url in values["urls"]):
-            raise ValueError("urls holds something else")
-        return cls(**{**values, "space": str(values["space"] or "")})
-
-
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "id": str,
-    "ts": str,
-    "query": str,
-    "answer": str,
-    "urls": list,
-    "effort": str,
-    "iterations": int,
-    "duration_s": (int, float),
-    "tokens": int,
-}
+        return msgspec.convert({**data, "space": str(data.get("space") or "")}, cls)
 
 
 class HistoryRead(NamedTuple):

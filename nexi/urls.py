@@ -1,8 +1,7 @@
 """URLs as a browser reads them: parse, normal form, keys for comparing, ids.
 
-Everything that compares, joins or finds a web address asks here, so that two parts of nexi can never read one text as
-two hosts. The parser is ada-url (WHATWG). Nothing here resolves a name, opens a connection or knows what may be
-fetched: that is `fetchers.guard`. Text that is no URL raises ValueError.
+Everything that compares, joins or finds a web address asks here, so that two parts of nexi can never read one text as two
+hosts. The parser is ada-url (WHATWG). Text that is no URL raises ValueError.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ class Url(Struct, frozen=True):
 
     @property
     def authority(self) -> str:
-        """Host and port as a Host header has them."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.explicit_port is None else f"{host}:{self.port}"
 
@@ -63,7 +61,6 @@ class Url(Struct, frozen=True):
 
     @property
     def target(self) -> str:
-        """Path and query as a request line has them."""
         return f"{self.path}?{self.query}" if self.query else self.path
 
 
@@ -99,7 +96,6 @@ def parse(url: str) -> Url:
 
 
 def join(base: str, href: str) -> str:
-    """The absolute form of a link found on the page `base`."""
     import ada_url
 
     if len(href) > MAX_URL_CHARS:

@@ -22,7 +22,7 @@ def test_a_notice_is_the_english_text_with_its_values() -> None:
 def test_an_error_is_one_notice_with_its_cause() -> None:
     error = NoEvidenceError(NOTICE, cause=CAUSE)
     assert str(error) == "SearXNG cannot be reached: nothing answers at that address"
-    assert list_notices([error.describe()]) == {
+    assert list_notices([str(error)]) == {
         "SearXNG cannot be reached: nothing answers at that address": {
             "code": "joined.cause",
             "values": {"message": "SearXNG cannot be reached", "cause": "nothing answers at that address"},
@@ -39,9 +39,7 @@ def test_sentences_are_joined_where_both_are_there() -> None:
 
 
 def test_texts_without_a_code_are_joined_to_one_without_a_code() -> None:
-    assert (
-        list_notices([join_sentences("It is gone", "Look elsewhere."), NoEvidenceError("gone", cause="moved").describe()]) == {}
-    )
+    assert list_notices([join_sentences("It is gone", "Look elsewhere."), str(NoEvidenceError("gone", cause="moved"))]) == {}
 
 
 def test_an_event_carries_the_codes_of_its_notices_and_gets_them_back() -> None:

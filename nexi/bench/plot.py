@@ -1,24 +1,18 @@
-"""Plots a benchmark: how many answers are right, and how long they took.
-
-Pure: figures in, SVG out, with no library and no script. It works on light and dark pages, and its numbers are text.
-"""
+"""Plots a benchmark as SVG: how many answers are right, and how long they took. It works on light and dark pages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
 from nexi.bench.report import Figures
 from nexi.bench.scores import Share
 
 WIDTH, BAR, GAP, LEFT, RIGHT = 760, 22, 12, 230, 90
-HISTOGRAM_BINS = 12
-HIST_HEIGHT = 120
-_STYLE = (
-    "text{font:13px system-ui,sans-serif;fill:#222}.small{font-size:11px;fill:#666}.head{font-size:15px;font-weight:600}"
-    ".right{fill:#2a7f62}.proof{fill:#3a6ea5}.wrong{fill:#c9c9c9}.rail{fill:#eee}.line{stroke:#444;stroke-width:1.5}"
-    "@media(prefers-color-scheme:dark){text{fill:#ddd}.small{fill:#aaa}.rail{fill:#333}.wrong{fill:#666}.line{stroke:#ccc}}"
-)
+_BINS = 12
+_HEIGHT = 120
+_STYLE = Path(__file__).with_name("plot.css").read_text(encoding="utf-8").strip()
 
 
 def render_plot(title: str, groups: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
@@ -61,23 +55,23 @@ def _render_histogram(top: int, times: Sequence[tuple[float, bool]]) -> tuple[li
     if not times:
         return [], 10
     longest = max(seconds for seconds, _ in times) or 1.0
-    bins = [[0, 0] for _ in range(HISTOGRAM_BINS)]
+    bins = [[0, 0] for _ in range(_BINS)]
     for seconds, right in times:
-        bins[min(HISTOGRAM_BINS - 1, int(HISTOGRAM_BINS * seconds / longest))][0 if right else 1] += 1
-    most, step = max(map(sum, bins)), (WIDTH - 2 * 16) / HISTOGRAM_BINS
+        bins[min(_BINS - 1, int(_BINS * seconds / longest))][0 if right else 1] += 1
+    most, step = max(map(sum, bins)), (WIDTH - 2 * 16) / _BINS
     parts = [f'<text class="small" x="16" y="{top}">seconds for an answer (green: correct)</text>']
-    floor = top + 12 + HIST_HEIGHT
+    floor = top + 12 + _HEIGHT
     for index, counts in enumerate(bins):
         y = float(floor)
         for count, kind in zip(counts, ("right", "wrong"), strict=True):
-            tall = round(HIST_HEIGHT * count / most, 1)
+            tall = round(_HEIGHT * count / most, 1)
             y = round(y - tall, 1)
             if count:
                 x = round(16 + index * step, 1)
                 parts.append(f'<rect class="{kind}" x="{x}" y="{y}" width="{round(step - 3, 1)}" height="{tall}"/>')
     ends = ((16, "start", 0.0), (WIDTH - 16, "end", longest))
     parts += [f'<text class="small" x="{x}" y="{floor + 16}" text-anchor="{a}">{s:.1f} s</text>' for x, a, s in ends]
-    return parts, HIST_HEIGHT + 46
+    return parts, _HEIGHT + 46
 
 
 def _shorten_line(text: str, most: int) -> str:

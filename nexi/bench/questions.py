@@ -1,8 +1,7 @@
 """Reads questions with their right answers from a file.
 
-Pure but for reading the file. It knows the column names of SimpleQA, FRAMES, HotpotQA, TriviaQA, SQuAD and its own format, in
-any case and order, and detects JSON lines, JSON, CSV and TSV by content. An unusable row is reported with its line and reason,
-and skipped.
+It knows the column names of SimpleQA, FRAMES, HotpotQA, TriviaQA, SQuAD and its own format, in any case and order. An unusable
+row is reported with its line and reason, and skipped.
 """
 
 from __future__ import annotations
@@ -51,8 +50,6 @@ class BenchQuestion(Struct, frozen=True):
 
 
 class QuestionFile(Struct, frozen=True):
-    """The questions of a file, and the problems of unusable rows."""
-
     questions: tuple[BenchQuestion, ...]
     bad: tuple[str, ...] = ()
 
@@ -133,7 +130,6 @@ def _whole_json(text: str) -> list[Any] | None:
 
 
 def _parse_question(row: Any) -> BenchQuestion:
-    """Parse a row. Raises ValueError if something is missing."""
     if isinstance(row, str):
         raise ValueError(row)  # noqa: TRY004 - a row that could not be read says why itself
     if not isinstance(row, Mapping):

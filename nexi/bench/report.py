@@ -1,15 +1,13 @@
 """The figures of a benchmark, as a table and as JSON.
 
-Pure: questions and rows in, figures out. Questions that were not asked yet do not count; failed ones count as wrong.
+Questions that were not asked yet do not count; failed ones count as wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from nexi.bench.questions import BenchQuestion
@@ -79,7 +77,6 @@ def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequen
 
 
 def render_table(groups: Sequence[Figures]) -> str:
-    """Render the figures as a Markdown table."""
     heads = (
         "questions", "asked", "correct % (95 %)", "F1", "sentences found %", "words", "citations", "pages", "tokens",
         "seconds", "cost $", "failed",
@@ -102,10 +99,6 @@ def render_table(groups: Sequence[Figures]) -> str:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
-
-
-def figures_json(groups: Sequence[Figures]) -> list[dict[str, Any]]:
-    return [msgspec.to_builtins(f) for f in groups]
 
 
 def _mean(values: Sequence[float]) -> float:

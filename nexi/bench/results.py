@@ -7,10 +7,9 @@ later one counts. Scores are not stored but computed from the answers.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,7 +18,8 @@ from msgspec.structs import asdict
 from nexi import files
 from nexi.errors import ConfigError
 
-SCHEMA = "nexi-bench-1"
+T = TypeVar("T")
+_SCHEMA = "nexi-bench-1"
 
 
 class BenchRow(Struct, frozen=True):
@@ -56,14 +56,12 @@ class Results:
     def open(cls, path: Path, about: Mapping[str, Any]) -> Self:
         """Open an existing or new file. Raises ConfigError if it has results of another model or effort."""
         rows: dict[str, BenchRow] = {}
-        try:
+        with files.translate_os_errors("Could not read the results", path):
             lines = path.read_bytes().split(b"\n") if path.exists() else []
-        except OSError as error:
-            raise files.store_error("Could not read the results", path, error) from error
         damaged = 0
         if any(lines):
-            header = _parse_object(lines[0])
-            if header is None or header.get("schema") != SCHEMA:
+            header = _parse_line(lines[0], dict[str, Any]) or {}
+            if header.get("schema") != _SCHEMA:
                 raise ConfigError(
                     f"{path} is not a results file", cause="its header is missing", fix="choose another file with --output"
                 )
@@ -72,17 +70,16 @@ class Results:
                     cause = f"its {name} is {header.get(name)!r}, not {value!r}"
                     raise ConfigError(f"cannot continue {path}", cause=cause, fix="choose another file with --output")
             for line in filter(None, lines[1:]):
-                row = _parse_row(line)
+                row = _parse_line(line, BenchRow)
                 damaged += row is None
                 if row is not None:
                     rows[row.id] = row
         results = cls(path, about, rows, damaged)
         if not any(lines):
-            results._append_line({"schema": SCHEMA, **about})
+            results._append_line({"schema": _SCHEMA, **about})
         return results
 
     def add(self, row: BenchRow) -> None:
-        """Write a row to disk. Raises StoreError."""
         self._append_line(asdict(row))
         self.rows[row.id] = row
 
@@ -92,27 +89,13 @@ class Results:
 
     def _append_line(self, value: Mapping[str, Any]) -> None:
         line = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        try:
-            fd = os.open(self.path, files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
-            try:
-                files.append_line(fd, line)
-            finally:
-                os.close(fd)
-        except OSError as error:
-            raise files.store_error("Could not write the results", self.path, error) from error
+        with files.translate_os_errors("Could not write the results", self.path), files.open_locked(self.path) as fd:
+            files.append_line(fd, line)
 
 
-def _parse_object(line: bytes) -> dict[str, Any] | None:
+def _parse_line(line: bytes, kind: type[T]) -> T | None:
+    """Parse a line; None if it is incomplete or foreign."""
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _parse_row(line: bytes) -> BenchRow | None:
-    """Parse a row; None if it is incomplete or foreign."""
-    try:
-        return msgspec.json.decode(line, type=BenchRow)
+        return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None

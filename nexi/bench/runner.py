@@ -1,7 +1,6 @@
 """Asks the questions of a benchmark in parallel, and saves every answer as soon as it arrives.
 
-The command line sits above; below are the app and the results file. A stopped benchmark continues where it was: questions
-in the file are not asked again. The cost limit is for the whole benchmark.
+Questions in the results file are not asked again. The cost limit is for the whole benchmark.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Scores an answer against the right answers of the question file.
 
-Pure. An answer is correct if it contains a right answer as whole words, or if the two share nearly all of their words.
-Whether its pages support it is counted separately.
+An answer is correct if it contains a right answer as whole words, or if the two share nearly all of their words.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ _YES_NO = ("yes", "no")
 
 
 class AnswerScore(Struct, frozen=True):
-    """The score of one answer."""
-
     correct: bool
     exact: bool
     f1: float

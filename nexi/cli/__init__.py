@@ -1,13 +1,14 @@
 """The command line: parses, calls the app and shows events. It decides nothing.
 
-This file defines the options of a question and which module has which subcommand. A subcommand is imported when it is
-called, and heavy modules by the function that needs them, so that `nexi --version` and `nexi --help` are instant.
+A subcommand is imported when it is called, and heavy modules by the function that needs them, so that `nexi --help` is instant.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +16,7 @@ import click
 from nexi import __version__
 from nexi.cli.options import (
     HELP,
+    MORE_THAN_ZERO,
     SavingCommand,
     cost_options,
     filter_options,
@@ -27,67 +29,11 @@ from nexi.cli.options import (
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# The subcommands, each with its line in the help. The lines are repeated here so that help imports no subcommand; a test
-# compares them.
-COMMANDS: Mapping[str, str] = {
-    "admin": "Manage the people, tokens, quotas and runs of a team server.",
-    "agentic": "Find passages in the knowledge base, and on the web what is missing.",
-    "bench": "Ask the questions in FILE and score the answers.",
-    "completion": "Print the completion script for a shell.",
-    "config": "Show, change and set up the configuration.",
-    "demo": "Ask nexi's own handbook: no API key, no network.",
-    "doctor": "Check the setup and suggest fixes.",
-    "evidence": "Show the passages behind source N of the last answer, or behind all its sources.",
-    "export": "Export the answer of a run, or with --bundle the whole run.",
-    "fetch": "Fetch a page and print it as Markdown.",
-    "find": "Search and print the hits, without an answer.",
-    "history": "List, search, show and delete past answers.",
-    "index": "Index files, folders, URLs or a sitemap.",
-    "mcp": "Run the MCP server on stdin and stdout, or over HTTP.",
-    "models": "List the available models.",
-    "open": "Open source N of the last answer in the browser.",
-    "proof": "Install, inspect and remove a local model that checks sentences against their sources.",
-    "replay": "Replay a finished run from its log, offline, and compare the answers.",
-    "research": "Research a question in rounds and write a report.",
-    "resume": "Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.",
-    "runs": "List runs, newest first.",
-    "searxng": "Start, stop and inspect a local SearXNG container.",
-    "serve": "Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.",
-    "sources": "List indexed sources, newest first.",
-    "spaces": "List spaces: questions and files that belong together.",
-    "stop": "Tell a running run to answer now with what it has read.",
-    "table": "Extract values from documents into a table, each with its quote.",
-    "templates": "List the saved templates.",
-    "token": "Print the token that a server on this machine knows its owner by.",
-    "verify": "Check a text sentence by sentence, or audit the citations of a report.",
-    "work": "Run the questions of a team server, with any number of other workers.",
-}
-# A subcommand is in the module of its name in nexi.cli, except these.
-MODULES: Mapping[str, str] = {
-    "admin": "nexi.team",
-    "config": "nexi.cli.settings",
-    "export": "nexi.cli.runs",
-    "index": "nexi.cli.knowledge",
-    "replay": "nexi.cli.runs",
-    "resume": "nexi.cli.runs",
-    "sources": "nexi.cli.knowledge",
-    "stop": "nexi.cli.runs",
-    "work": "nexi.team",
-}
-# Names that programs written for earlier versions import from here, and the modules that define them.
-SEED_NAMES: Mapping[str, str] = {
-    "_run_search_command": "nexi.cli.ask",
-    "_interactive_mode": "nexi.cli.repl",
-    "_show_last_n": "nexi.cli.history",
-    "_show_prev": "nexi.cli.history",
-    "_show_by_id": "nexi.cli.history",
-    "EXIT_FAILURE": "nexi.cli.exits",
-    "EXIT_USAGE": "nexi.cli.exits",
-    "EXIT_NOT_ANSWERED": "nexi.cli.exits",
-    "EXIT_CONTRADICTED": "nexi.cli.exits",
-    "EXIT_CANCELLED": "nexi.cli.exits",
-    "EXIT_TERMINATED": "nexi.cli.exits",
-}
+_TABLES = json.loads(Path(__file__).with_name("commands.json").read_bytes())
+# The subcommands, each with its line in the help: help imports no subcommand, and a test compares the lines.
+COMMANDS: Mapping[str, str] = _TABLES["commands"]
+MODULES: Mapping[str, str] = _TABLES["modules"]  # of subcommands that are not in the module of their name in nexi.cli
+_EARLIER_NAMES: Mapping[str, str] = _TABLES["earlier_names"]  # which programs for earlier versions import from here
 
 _OTHER_USAGE_ERRORS = (click.BadParameter, click.NoSuchOption, click.BadOptionUsage, click.BadArgumentUsage)
 
@@ -102,7 +48,8 @@ class _QuestionGroup(click.Group):
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         module = import_module(MODULES.get(cmd_name, f"nexi.cli.{cmd_name}"))
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        commands = (value for value in vars(module).values() if isinstance(value, click.Command) and value.name == cmd_name)
+        command: click.Command = next(commands, None) or getattr(module, f"{cmd_name}_command")  # the team's are loaded by name
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -115,9 +62,12 @@ class _QuestionGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; explain stray words, which may have been meant as a question."""
+        """Run the command and report its errors; explain stray words, which may have been meant as a question."""
+        from nexi.cli.exits import report_errors
+
         try:
-            return super().invoke(ctx)
+            with report_errors():
+                return super().invoke(ctx)
         except click.UsageError as error:
             if not _has_stray_words(error) or ctx.invoked_subcommand not in COMMANDS:
                 raise
@@ -178,15 +128,11 @@ def main() -> None:
 @click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word", "guide"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
-@click.option("--max-iter", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
+@click.option("--max-iter", "max_iterations", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
+@click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to answer within S seconds.")
 @click.option(
-    "--time-target",
-    "--max-timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="S",
-    help="Aim to answer within S seconds.",
+    "--max-len", "max_output_tokens", type=click.IntRange(1), metavar="N", help="Maximum length of the answer in tokens."
 )
-@click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the answer in tokens.")
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-s", "--system", metavar="TEXT", help="Instructions for the model.")
 @click.option("--template", metavar="NAME", shell_complete=_lazy_completion("complete_template"), help="Use a saved template.")
@@ -239,6 +185,6 @@ def ask(words: tuple[str, ...], **options: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in SEED_NAMES:
+    if name not in _EARLIER_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(SEED_NAMES[name]), name)
+    return getattr(import_module(_EARLIER_NAMES[name]), name)

@@ -39,7 +39,6 @@ def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
 
 
 def _run_search_command(question: str, flags: AskFlags) -> None:
-    """Ask one question and deliver the answer."""
     from nexi.cli.delivery import (
         chosen_vault,
         copy_answer,

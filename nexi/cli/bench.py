@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 from msgspec import Struct
 
 from nexi.bench.plot import render_plot
 from nexi.bench.questions import BenchQuestion, read_questions
-from nexi.bench.report import figures_json, group_figures, render_table
+from nexi.bench.report import group_figures, render_table
 from nexi.bench.results import BenchRow, Results
 from nexi.bench.scores import score_answer
-from nexi.cli.exits import EXIT_CANCELLED, report_errors
-from nexi.cli.options import HELP, json_option
+from nexi.cli.exits import EXIT_CANCELLED
+from nexi.cli.options import HELP, MORE_THAN_ZERO, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
-from nexi.files import store_error
+from nexi.files import translate_os_errors
 from nexi.output import clean_line, is_tty, print_json, print_note, print_warning, write
 
 if TYPE_CHECKING:
@@ -42,46 +43,43 @@ PIPED_PROGRESS_EVERY = 10
 @click.option(
     "--concurrency", type=click.IntRange(1, 32), default=2, metavar="N", help="Ask N questions in parallel; 2 by default."
 )
-@click.option(
-    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost of all questions in USD."
-)
+@click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="Maximum cost of all questions in USD.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to FILE.")
 @click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Write the SVG plot to FILE.")
 @json_option
-def bench_command(file: Path, **options: Any) -> None:
+def _bench_command(file: Path, **options: Any) -> None:
     """Ask the questions in FILE and score the answers.
 
     FILE is JSON lines, JSON, CSV or TSV with a question and its answer in each row (SimpleQA, FRAMES and the like). Results
     are saved next to it as they arrive; run the same command again to continue after a stop.
     """
     flags = _BenchFlags(**options)
-    with report_errors(as_json=flags.as_json):
-        question_file = read_questions(file)
-        for problem in question_file.bad[:MAX_BAD_ROWS_SHOWN]:
-            print_warning(f"{file.name}, {problem}; skipped")
-        if len(question_file.bad) > MAX_BAD_ROWS_SHOWN:
-            print_warning(f"{len(question_file.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
-        questions = list(question_file.questions)
-        if flags.limit and flags.limit < len(questions):
-            order = list(range(len(questions)))
-            random.Random(flags.seed).shuffle(order)  # noqa: S311 - a draw that can be repeated
-            # in file order; a smaller sample with the same seed is part of a larger one
-            questions = [questions[i] for i in sorted(order[: flags.limit])]
-        config = load_config()
-        config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
-        model = config.endpoint("answer").model
-        file_name = "".join(c if c.isalnum() or c in ".-" else "-" for c in model)
-        path = flags.output or file.with_name(f"{file.name.partition('.')[0]}-{file_name}.results.jsonl")
-        results = Results.open(path, {"model": model, "effort": flags.effort or config.default_effort})
-        if results.damaged:
-            print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
-        left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
-        print_note(f"{left} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
-        stop_reason = _ask_questions(config, questions, results, flags)
-        _report_results(file, questions, results, flags)
-        if stop_reason:
-            print_note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
-            raise SystemExit(EXIT_CANCELLED if stop_reason == "Stopped" else 1)
+    question_file = read_questions(file)
+    for problem in question_file.bad[:MAX_BAD_ROWS_SHOWN]:
+        print_warning(f"{file.name}, {problem}; skipped")
+    if len(question_file.bad) > MAX_BAD_ROWS_SHOWN:
+        print_warning(f"{len(question_file.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
+    questions = list(question_file.questions)
+    if flags.limit and flags.limit < len(questions):
+        order = list(range(len(questions)))
+        random.Random(flags.seed).shuffle(order)  # noqa: S311 - a draw that can be repeated
+        # in file order; a smaller sample with the same seed is part of a larger one
+        questions = [questions[i] for i in sorted(order[: flags.limit])]
+    config = load_config()
+    config = config.override(model=flags.model or config.model, max_cost=flags.max_cost or config.max_cost)
+    model = config.endpoint("answer").model
+    file_name = "".join(c if c.isalnum() or c in ".-" else "-" for c in model)
+    path = flags.output or file.with_name(f"{file.name.partition('.')[0]}-{file_name}.results.jsonl")
+    results = Results.open(path, {"model": model, "effort": flags.effort or config.default_effort})
+    if results.damaged:
+        print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
+    left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
+    print_note(f"{left} of {len(questions)} questions to ask; writing results to {results.path}", None, "dim")
+    stop_reason = _ask_questions(config, questions, results, flags)
+    _report_results(file, questions, results, flags)
+    if stop_reason:
+        print_note(f"{stop_reason}. To continue, run the same command again", None, "yellow")
+        raise SystemExit(EXIT_CANCELLED if stop_reason == "Stopped" else 1)
 
 
 class _BenchFlags(Struct, frozen=True):
@@ -133,7 +131,6 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
 
 
 def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
-    """Print the table and the most common error, and write the plot."""
     rows = {q.id: results.rows[q.id] for q in questions if q.id in results.rows}
     if not rows:
         return
@@ -141,19 +138,11 @@ def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Res
     picture = flags.picture or results.path.with_suffix(".svg")
     times = [(rows[q.id].seconds, score_answer(rows[q.id].answer, q.answers).correct) for q in questions if q.id in rows]
     title = f"{file.name}: {len(times)} questions, {results.about['model']}, effort {results.about['effort']}"
-    try:
+    with translate_os_errors("Could not write the plot", picture):
         picture.write_text(render_plot(title, figures, times), encoding="utf-8")
-    except OSError as error:
-        raise store_error("Could not write the plot", picture, error) from error
     if flags.as_json:
-        about = {
-            "schema": "nexi-bench-report-1",
-            "file": str(file),
-            **results.about,
-            "results": str(results.path),
-            "plot": str(picture),
-        }
-        print_json({**about, "figures": figures_json(figures)})
+        about = {"schema": "nexi-bench-report-1", "file": str(file), **results.about}
+        print_json({**about, "results": str(results.path), "plot": str(picture), "figures": msgspec.to_builtins(figures)})
     else:
         write(f"\n{render_table(figures)}")
         print_note(f"Results: {results.path}. Plot: {picture}", None, "dim")

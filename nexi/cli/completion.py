@@ -32,7 +32,6 @@ def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) ->
 
 
 def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the IDs of recent answers, with their questions."""
     from nexi.app.history import get_last_n_entries
 
     def list_entries() -> list[tuple[str, str]]:
@@ -69,17 +68,15 @@ def _complete_names(list_names: Callable[[], list[tuple[str, str]]], incomplete:
 
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))
 @click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
-def completion_command(shell: str) -> None:
+def _completion_command(shell: str) -> None:
     """Print the completion script for a shell."""
     from click.shell_completion import get_completion_class
 
-    from nexi.cli.exits import report_errors
     from nexi.output import write
 
-    with report_errors():
-        kind = get_completion_class(shell)
-        if kind is None:  # only a shell that is no choice
-            raise click.UsageError(f"no completion for {shell}")
-        maker = kind(click.get_current_context().find_root().command, {}, "nexi", "_NEXI_COMPLETE")
-        # not click's `source()`, whose version check needs that shell installed
-        write(str(maker.source_template % maker.source_vars()) + "\n")
+    kind = get_completion_class(shell)
+    if kind is None:  # only a shell that is no choice
+        raise click.UsageError(f"no completion for {shell}")
+    maker = kind(click.get_current_context().find_root().command, {}, "nexi", "_NEXI_COMPLETE")
+    # not click's `source()`, whose version check needs that shell installed
+    write(str(maker.source_template % maker.source_vars()) + "\n")

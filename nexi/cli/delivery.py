@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nexi.config import is_dumb_terminal
 from nexi.errors import ConfigError, NexiError, StoreError
-from nexi.files import create_private_file, is_existing_path, store_error
+from nexi.files import create_private_file, is_existing_path, translate_os_errors
 from nexi.output import answer_json, clean_text, is_tty, print_json, print_note, print_success, print_warning
 from nexi.output.streams import write_raw
 from nexi.text.controls import escape_json
@@ -55,7 +55,6 @@ def output_path(flags: OutputFlags) -> Path | None:
 
 
 def answer_text(result: RunResult) -> str:
-    """The answer in Markdown, with its sources."""
     from nexi.answers.citations import format_citations_section
 
     sources = result.answer.sources
@@ -73,7 +72,6 @@ def reference_text(sources: Sequence[Source], form: str, access_date: str = "") 
 
 
 def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlags) -> None:
-    """Write the answer to a new file. Raises StoreError."""
     from nexi.exports import markdown_document
 
     if flags.is_references:
@@ -104,14 +102,12 @@ def write_export(body: bytes, output: str, name: str = "the run") -> None:
         sys.stdout.buffer.write(body)
         return
     path = Path(output).expanduser()
-    try:
-        create_private_file(path, body)
-    except FileExistsError as error:
-        raise StoreError(
-            f"{path} already exists", cause="files are never overwritten", fix="choose another name with -o"
-        ) from error
-    except OSError as error:
-        raise store_error("Could not write the export", path, error) from error
+    with translate_os_errors("Could not write the export", path):
+        try:
+            create_private_file(path, body)
+        except FileExistsError as error:
+            fix = "choose another name with -o"
+            raise StoreError(f"{path} already exists", cause="files are never overwritten", fix=fix) from error
     print_success(f"Saved {name} to {path}.")
 
 
@@ -133,10 +129,8 @@ def deliver_report(
     path = None if vault else output_path(flags)
     if path:
         text, lint = report_text(result, _today(), has_links=True)
-        try:
+        with translate_os_errors("Could not save the report", path):
             write_text(path, text)
-        except OSError as error:
-            raise store_error("Could not save the report", path, error) from error
         _print_saved(path, lint.notes)
     elif vault or flags.output != STDOUT:
         path = save_answer_report(result, vault)
@@ -187,12 +181,11 @@ def print_next_steps(result: RunResult, *, at_prompt: bool = False) -> None:
 
 
 def copy_answer(result: RunResult) -> None:
-    """Copy the answer to the clipboard, or warn that it could not be copied."""
-    if not copy_text(answer_text(result)):
+    if not _copy_text(answer_text(result)):
         print_warning("the answer was not copied: there is no terminal, and none of wl-copy, xclip, pbcopy and clip works")
 
 
-def copy_text(text: str) -> bool:
+def _copy_text(text: str) -> bool:
     """Copy text to the clipboard, with an escape sequence on a terminal, else with a program; False if neither is possible."""
     import shutil
     import subprocess

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nexi.cli.exits import Interrupts, report_errors
+from nexi.cli.exits import Interrupts
 from nexi.cli.options import screen_options
 from nexi.cli.runner import follow_run, run_with_nexi
 from nexi.config import Config
@@ -31,20 +31,19 @@ Nothing was saved: the demo uses a temporary folder. What to do next:
 @click.command("demo")
 @click.argument("question", required=False)
 @screen_options
-def demo_command(question: str | None, verbose: bool, plain: bool) -> None:
+def _demo_command(question: str | None, verbose: bool, plain: bool) -> None:
     """Ask nexi's own handbook three questions, or yours: no API key, no network."""
     from nexi.demo import QUESTIONS, serve_handbook
     from nexi.output import Screen
 
-    with report_errors():
-        set_plain_mode(plain)
-        with Interrupts() as interrupts, serve_handbook() as address:
-            write(f"Serving nexi's handbook on {address}.\n", sys.stderr)
-            for text in (question,) if question else QUESTIONS:
-                write(f"\nQuestion: {text}\n", sys.stderr)
-                screen = Screen(verbose=verbose, usage=True)
-                screen.finish(_search_handbook(address, text, screen, interrupts))
-        write(NEXT_STEPS, sys.stderr)
+    set_plain_mode(plain)
+    with Interrupts() as interrupts, serve_handbook() as address:
+        write(f"Serving nexi's handbook on {address}.\n", sys.stderr)
+        for text in (question,) if question else QUESTIONS:
+            write(f"\nQuestion: {text}\n", sys.stderr)
+            screen = Screen(verbose=verbose, usage=True)
+            screen.finish(_search_handbook(address, text, screen, interrupts))
+    write(NEXT_STEPS, sys.stderr)
 
 
 def _search_handbook(address: str, question: str, screen: Screen, interrupts: Interrupts) -> RunResult:

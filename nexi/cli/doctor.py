@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nexi.app.history import open_runs
-from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.exits import EXIT_FAILURE
 from nexi.cli.knowledge import repair_store
 from nexi.cli.options import json_option
 from nexi.cli.runner import run_with_nexi
@@ -28,42 +28,39 @@ if TYPE_CHECKING:
 @click.option("--judge", "tests_judge", is_flag=True, help="First test the model that judges sentences, in one request.")
 @click.option("--services", "calls_services", is_flag=True, help="Call every open service once instead, and say which answer.")
 @json_option
-def doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_services: bool) -> None:
+def _doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_services: bool) -> None:
     """Check the setup and suggest fixes.
 
     Sends one small request to the configured model and to each search service. Exits with 1 if a search cannot work.
     """
-    with report_errors(as_json=as_json):
-        from nexi.app.pair_models import grade_judge
-        from nexi.doctor import examine_services, examine_setup
+    from nexi.app.pair_models import grade_judge
+    from nexi.doctor import examine_services, examine_setup
 
-        if calls_services:
-            checks = asyncio.run(examine_services()).checks
-            if as_json:
-                return print_json({"schema": "nexi-services-1", "checks": [check.as_json() for check in checks]})
-            return write(
-                f"{_render_checks(checks)}\n{sum(check.ok for check in checks)} of {len(checks)} open services answer.\n"
-            )
-        if repair:
-            write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
-            write(_repair_logs(), sys.stderr)
-        if tests_judge:
-            config = load_config()
-            if config.endpoint("judge").is_extractive:
-                raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
-            # the grade is saved, and the report then names it
-            run_with_nexi(lambda nexi: grade_judge(config, nexi.gate().open_llm("judge", "probe"), nexi.clock), config)
-        report = asyncio.run(examine_setup())
+    if calls_services:
+        checks = asyncio.run(examine_services()).checks
         if as_json:
-            print_json(report.as_json())
-        else:
-            problems = sum(not check.ok for check in report.checks)
-            verdict = "Searches will work" if report.ok else "Searches will not work yet"
-            more = f"; {problems} problem{'s' * (problems != 1)} found" if report.ok and problems else ""
-            write(f"{_render_checks(report.checks)}\n{verdict}{more}.\n")
-        if not report.ok:
-            raise SystemExit(EXIT_FAILURE)
-        return None
+            return print_json({"schema": "nexi-services-1", "checks": [check.as_json() for check in checks]})
+        return write(f"{_render_checks(checks)}\n{sum(check.ok for check in checks)} of {len(checks)} open services answer.\n")
+    if repair:
+        write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
+        write(_repair_logs(), sys.stderr)
+    if tests_judge:
+        config = load_config()
+        if config.endpoint("judge").is_extractive:
+            raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
+        # the grade is saved, and the report then names it
+        run_with_nexi(lambda nexi: grade_judge(config, nexi.gate().open_llm("judge", "probe"), nexi.clock), config)
+    report = asyncio.run(examine_setup())
+    if as_json:
+        print_json(report.as_json())
+    else:
+        problems = sum(not check.ok for check in report.checks)
+        verdict = "Searches will work" if report.ok else "Searches will not work yet"
+        more = f"; {problems} problem{'s' * (problems != 1)} found" if report.ok and problems else ""
+        write(f"{_render_checks(report.checks)}\n{verdict}{more}.\n")
+    if not report.ok:
+        raise SystemExit(EXIT_FAILURE)
+    return None
 
 
 def _repair_logs() -> str:
@@ -82,7 +79,6 @@ def _repair_logs() -> str:
 
 
 def _render_checks(checks: Sequence[Check]) -> str:
-    """Format each check, with its cause and fix below."""
     width = max((len(check.name) for check in checks), default=0)
     lines = []
     for check in checks:

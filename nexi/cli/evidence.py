@@ -8,9 +8,8 @@ import click
 
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
-from nexi.cli.exits import report_errors
 from nexi.cli.history import latest_entry
-from nexi.cli.options import HELP
+from nexi.cli.options import HELP, make_json_option
 from nexi.config import Config, load_config
 from nexi.errors import NexiError
 from nexi.events import RunFinished, find_end, find_review
@@ -22,21 +21,20 @@ from nexi.types import Review, Source
 @click.argument("n", type=click.IntRange(1), required=False)
 @click.option("--run", "run_id", metavar="ID", shell_complete=complete_run, help="Use this run instead of the last answer.")
 @click.option("--plain", is_flag=True, help="Disable colours and emoji.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each source.")
-def evidence_command(n: int | None, run_id: str | None, plain: bool, as_json: bool) -> None:
+@make_json_option("Print one JSON object for each source.")
+def _evidence_command(n: int | None, run_id: str | None, plain: bool, as_json: bool) -> None:
     """Show the passages behind source N of the last answer, or behind all its sources.
 
     The passages are those of the stored pages, so nothing is fetched.
     """
-    with report_errors(as_json=as_json):
-        config = load_config()
-        set_plain_mode(plain or not config.color)
-        run_id = run_id or latest_entry().id
-        facts = open_runs(config).open_log(run_id).bare_facts
-        end = find_end(facts)
-        if not isinstance(end, RunFinished):
-            raise NexiError(f"run {run_id} has no answer", code="not_found", fix=f"continue it: nexi resume {run_id}")
-        show_evidence(config, run_id, select_sources(end.sources, n), find_review(facts), as_json=as_json)
+    config = load_config()
+    set_plain_mode(plain or not config.color)
+    run_id = run_id or latest_entry().id
+    facts = open_runs(config).open_log(run_id).bare_facts
+    end = find_end(facts)
+    if not isinstance(end, RunFinished):
+        raise NexiError(f"run {run_id} has no answer", code="not_found", fix=f"continue it: nexi resume {run_id}")
+    show_evidence(config, run_id, select_sources(end.sources, n), find_review(facts), as_json=as_json)
 
 
 def select_sources(sources: Sequence[Source], n: int | None) -> Sequence[Source]:

@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+import click
+
+from nexi.cli.options import JSON_ERRORS
 from nexi.errors import NexiError
 from nexi.output import print_failure
 
@@ -25,30 +28,24 @@ def exit_unless_answered(result: RunResult) -> None:
         raise SystemExit(EXIT_NOT_ANSWERED)
 
 
-class report_errors:  # noqa: N801 - read as a statement: with report_errors()
-    """Prints an error and exits with its code."""
-
-    def __init__(self, *, as_json: bool = False) -> None:
-        self._as_json = as_json
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, NexiError):
-            print_failure(error, as_json=self._as_json)
-            raise SystemExit(error.exit_code) from None
-        if isinstance(error, KeyboardInterrupt):
-            raise SystemExit(EXIT_CANCELLED) from None
-        if isinstance(error, BrokenPipeError):
-            # exit without Python's complaint about flushing to a closed pipe
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise SystemExit(0) from None
+@contextmanager
+def report_errors(*, as_json: bool | None = None) -> Iterator[None]:
+    """Print an error and exit with its code; as JSON if the command that runs has --json, unless that is said here."""
+    try:
+        yield
+    except NexiError as error:
+        print_failure(error, as_json=click.get_current_context().meta.get(JSON_ERRORS, False) if as_json is None else as_json)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_CANCELLED) from None
+    except BrokenPipeError:
+        # exit without Python's complaint about flushing to a closed pipe
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
 
 
 class Interrupts:
-    """Handles Ctrl-C and SIGTERM during runs. The first Ctrl-C asks for an answer from what was read; a second one and
-    SIGTERM cancel. As a block around the runs it exits with `code`, which is 0 while no signal came."""
+    """Handles Ctrl-C and SIGTERM during runs: the first Ctrl-C asks for an answer, a second one and SIGTERM cancel."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.code = 0

@@ -4,48 +4,31 @@ from __future__ import annotations
 
 import click
 
-from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import clean_line, clean_text, print_json, print_warning, write
+
+SAME_FIELDS = (  # of a page and of its JSON
+    "title", "text", "language", "author", "published", "description", "headings", "code_languages", "links", "content_type",
+    "truncated", "fetcher", "fetched_at",
+)  # fmt: skip
 
 
 @click.command("fetch", context_settings=HELP)
 @click.argument("url")
 @json_option
-def fetch_command(url: str, as_json: bool) -> None:
+def _fetch_command(url: str, as_json: bool) -> None:
     """Fetch a page and print it as Markdown."""
-    with report_errors(as_json=as_json):
-        page = run_with_nexi(lambda nexi: nexi.fetch(url.strip()))
-        warnings = [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
-        warnings += [page.unread] if page.unread else []
-        if as_json:
-            return print_json(
-                {
-                    "schema": "nexi-page-1",
-                    "url": page.url,
-                    "final_url": page.final_url or page.url,
-                    "title": page.title,
-                    "text": page.text,
-                    "language": page.language,
-                    "author": page.author,
-                    "published": page.published,
-                    "modified": page.updated,
-                    "description": page.description,
-                    "headings": list(page.headings),
-                    "code_languages": list(page.code_languages),
-                    "links": list(page.links),
-                    "content_type": page.content_type,
-                    "bytes": page.downloaded_bytes,
-                    "truncated": page.truncated,
-                    "warnings": warnings,
-                    "fetcher": page.fetcher,
-                    "fetched_at": page.fetched_at,
-                }
-            )
-        for warning in warnings:
-            print_warning(warning)
-        title, text = clean_line(page.title), clean_text(page.text).strip()
-        # the title is the heading, unless the text starts with it
-        begins = text.partition("\n")[0].lstrip("# ").strip() == title
-        return write(f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n")
+    page = run_with_nexi(lambda nexi: nexi.fetch(url.strip()))
+    warnings = [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
+    warnings += [page.unread] if page.unread else []
+    if as_json:
+        about = {"schema": "nexi-page-1", "url": page.url, "final_url": page.final_url or page.url, "modified": page.updated}
+        about |= {name: getattr(page, name) for name in SAME_FIELDS}
+        return print_json({**about, "bytes": page.downloaded_bytes, "warnings": warnings})
+    for warning in warnings:
+        print_warning(warning)
+    title, text = clean_line(page.title), clean_text(page.text).strip()
+    # the title is the heading, unless the text starts with it
+    begins = text.partition("\n")[0].lstrip("# ").strip() == title
+    return write(f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n")

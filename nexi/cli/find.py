@@ -8,7 +8,6 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
-from nexi.cli.exits import report_errors
 from nexi.cli.flags import parse_filters
 from nexi.cli.options import HELP, filter_options, json_option
 from nexi.cli.runner import run_with_nexi
@@ -29,32 +28,31 @@ MAX_SNIPPET_CHARS = 500
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only sources with this tag.")
 @click.option("--explain", is_flag=True, help="Also show which services were asked, why, and what each said.")
 @json_option
-def find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], explain: bool, **options: Any) -> None:
+def _find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], explain: bool, **options: Any) -> None:
     """Search and print the hits, without an answer."""
     if tags and not local:
         raise click.UsageError("--tag needs --local")
-    with report_errors(as_json=as_json):
-        web_query = parse_filters(options).query(query)
-        if local:
-            config = load_config().override(model="extractive")
-            outcome = run_with_nexi(lambda nexi: nexi.find_known(web_query, tags=tags), config)
-        else:
-            outcome = run_with_nexi(lambda nexi: nexi.find(web_query))
-        if explain and not as_json:
-            for a in outcome.asked:
-                result = f"{a.code}: {a.message}" if a.code else f"{a.hits} hit{'' if a.hits == 1 else 's'}"
-                write(f"{a.service} ({clean_line(a.reason)}): {clean_line(result)}\n", sys.stderr)
-            if not outcome.asked:
-                write(f"{outcome.backend or 'no backend'}: {len(outcome.hits)} hits\n", sys.stderr)
-        if not outcome.hits:
-            reasons = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures)
-            fixes = dict.fromkeys(f.fix for f in outcome.failures if f.fix)
-            unreachable = explain_unreachable(outcome.failures)
-            raise unreachable or NoEvidenceError("no results", cause=reasons, fix="; ".join(fixes))
-        if as_json:
-            print_json(_hits_json(outcome))
-        else:
-            _print_hits(outcome)
+    web_query = parse_filters(options).query(query)
+    if local:
+        config = load_config().override(model="extractive")
+        outcome = run_with_nexi(lambda nexi: nexi.find_known(web_query, tags=tags), config)
+    else:
+        outcome = run_with_nexi(lambda nexi: nexi.find(web_query))
+    if explain and not as_json:
+        for a in outcome.asked:
+            result = f"{a.code}: {a.message}" if a.code else f"{a.hits} hit{'' if a.hits == 1 else 's'}"
+            write(f"{a.service} ({clean_line(a.reason)}): {clean_line(result)}\n", sys.stderr)
+        if not outcome.asked:
+            write(f"{outcome.backend or 'no backend'}: {len(outcome.hits)} hits\n", sys.stderr)
+    if not outcome.hits:
+        reasons = "; ".join(f"{f.provider}: {f.message}" for f in outcome.failures)
+        fixes = dict.fromkeys(f.fix for f in outcome.failures if f.fix)
+        unreachable = explain_unreachable(outcome.failures)
+        raise unreachable or NoEvidenceError("no results", cause=reasons, fix="; ".join(fixes))
+    if as_json:
+        print_json(_hits_json(outcome))
+    else:
+        _print_hits(outcome)
 
 
 def _print_hits(outcome: SearchOutcome) -> None:

@@ -1,8 +1,7 @@
-"""The flags of a question as typed values, built once from what click parsed.
+"""The flags of a question as typed values, built once from what click parsed; field names are click's parameter names.
 
-Field names are click's parameter names. A command that lacks a flag leaves its default, so that one function can serve
-`nexi "QUESTION"`, `nexi research`, `nexi resume` and the prompt. Named tuples, because they cost
-`nexi --last` and its like the least time to start.
+A command that lacks a flag leaves its default, so that one function can serve `nexi "QUESTION"`, `nexi research`,
+`nexi resume` and the prompt. Named tuples cost `nexi --last` and its like the least time to start.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ DEFAULT_HITS = 10
 
 
 class FilterFlags(NamedTuple):
-    """Which hits a search may bring."""
-
     num: int | None = None
     sites: tuple[str, ...] = ()
     time_range: str = ""
@@ -30,7 +27,6 @@ class FilterFlags(NamedTuple):
     focus: str = ""
 
     def query(self, text: str = "") -> Query:
-        """Build the query for a search service."""
         from nexi.types import Query
 
         return Query(
@@ -45,11 +41,9 @@ class FilterFlags(NamedTuple):
 
 
 class _LimitFlags(NamedTuple):
-    """What a run may use."""
-
-    max_iter: int | None = None
+    max_iterations: int | None = None
     time_target: float | None = None
-    max_len: int | None = None
+    max_output_tokens: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
 
@@ -89,8 +83,6 @@ class HistoryFlags(NamedTuple):
 
 
 class AskFlags(NamedTuple):
-    """All flags of a question."""
-
     query_text: str = ""
     effort: str = ""
     model: str = ""
@@ -123,7 +115,6 @@ Flags = TypeVar("Flags", FilterFlags, _LimitFlags, OutputFlags, HistoryFlags, As
 
 
 def parse_flags(options: Mapping[str, Any]) -> AskFlags:
-    """Build the flags of a question from click's parameters."""
     values = dict(options)
     output = _take_fields(OutputFlags, values)
     as_json = output.as_json or output.form == "json"

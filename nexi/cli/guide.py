@@ -25,7 +25,6 @@ HEADING_ORDER = ("Search", *HEADINGS)
 
 
 def group_options(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
-    """Yield the options of a question by heading."""
     heading_by_name = {name: heading for heading, names in HEADINGS.items() for name in names}
     groups: dict[str, list[click.Parameter]] = {heading: [] for heading in HEADING_ORDER}
     for param in command.get_params(ctx):
@@ -45,7 +44,6 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
 
 
 def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a subcommand as the first word."""
     from click.shell_completion import CompletionItem
 
     if ctx.params.get("words"):

@@ -25,7 +25,6 @@ from nexi.app.history import (
     remove_entry,
 )
 from nexi.cli.completion import complete_history, complete_space
-from nexi.cli.exits import report_errors
 from nexi.cli.flags import HistoryFlags, OutputFlags
 from nexi.cli.options import HELP, combine_options, json_option
 from nexi.config import load_config, nexi_home
@@ -51,8 +50,8 @@ class _ListByDefault(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_ListByDefault, context_settings=HELP)
-def history_command() -> None:
+@click.group("history", cls=_ListByDefault, context_settings=HELP)
+def _history_command() -> None:
     """List, search, show and delete past answers."""
 
 
@@ -63,65 +62,59 @@ _with_filters = combine_options(
 )
 
 
-@history_command.command("list", context_settings=HELP)
+@_history_command.command("list", context_settings=HELP)
 @click.argument("n", type=click.IntRange(1), default=DEFAULT_LISTED)
 @_with_filters
 @json_option
 def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List the last N questions by day, newest first; 10 by default. One that was asked several times is one line."""
-    with report_errors(as_json=as_json):
-        history = _read_newest(MAX_READ)
-        entries = _filter_entries(history.entries, filters)
-        if not entries:
-            raise NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
-        _print_days(HistoryRead(entries, history.damaged), n, as_json=as_json, lists_all=lists_all)
+    history = _read_newest(MAX_READ)
+    entries = _filter_entries(history.entries, filters)
+    if not entries:
+        raise NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
+    _print_days(HistoryRead(entries, history.damaged), n, as_json=as_json, lists_all=lists_all)
 
 
-@history_command.command("search", context_settings=HELP)
+@_history_command.command("search", context_settings=HELP)
 @click.argument("text")
 @_with_filters
 @json_option
 def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List searches whose question or answer contains each word of TEXT."""
-    with report_errors(as_json=as_json):
-        history = find_entries(text)
-        _warn_about_damage(history)
-        entries = _filter_entries(history.entries, filters)
-        if not entries:
-            message = f"no question or answer contains {clean_line(text)[:60]!r}"
-            raise NexiError(message, code="not_found", fix="`nexi history` lists past searches")
-        _print_days(HistoryRead(entries, history.damaged), None, as_json=as_json, lists_all=lists_all)
+    history = find_entries(text)
+    _warn_about_damage(history)
+    entries = _filter_entries(history.entries, filters)
+    if not entries:
+        message = f"no question or answer contains {clean_line(text)[:60]!r}"
+        raise NexiError(message, code="not_found", fix="`nexi history` lists past searches")
+    _print_days(HistoryRead(entries, history.damaged), None, as_json=as_json, lists_all=lists_all)
 
 
-@history_command.command("show", context_settings=HELP)
+@_history_command.command("show", context_settings=HELP)
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 @json_option
 @click.option("--format", "form", type=click.Choice(REFERENCE_FORMATS), help="Print only its sources, as references.")
 def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
     """Show one search in full."""
-    with report_errors(as_json=as_json):
-        _show_by_id(entry_id, as_json=as_json, form=form or "")
+    _show_by_id(entry_id, as_json=as_json, form=form or "")
 
 
-@history_command.command("rm", context_settings=HELP)
+@_history_command.command("rm", context_settings=HELP)
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
-    with report_errors():
-        if not remove_entry(entry_id):
-            raise _unknown_id_error(entry_id)
-        print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
+    if not remove_entry(entry_id):
+        raise _unknown_id_error(entry_id)
+    print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
 
 
-@history_command.command("clear", context_settings=HELP)
+@_history_command.command("clear", context_settings=HELP)
 def _clear_command() -> None:
     """Delete the whole history."""
-    with report_errors():
-        _clear_history()
+    _clear_history()
 
 
 def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
-    """Do what the history flags of `nexi` itself say."""
     if flags.clear_history:
         return _clear_history()
     if flags.last:
@@ -139,7 +132,6 @@ def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
 
 
 def latest_entry() -> HistoryEntry:
-    """Read the last answer. Raises NexiError if there is none."""
     return _read_newest(1).entries[0]
 
 
@@ -158,7 +150,6 @@ def _clear_history() -> None:
 
 
 def _show_last_n(n: int, *, as_json: bool = False) -> None:
-    """Print previews of the last n searches, newest first."""
     history = _read_newest(n)
     if as_json:
         return _print_json(history)
@@ -166,12 +157,10 @@ def _show_last_n(n: int, *, as_json: bool = False) -> None:
 
 
 def _show_prev(*, as_json: bool = False, form: str = "") -> None:
-    """Print the last search in full."""
     _print_full(latest_entry(), as_json=as_json, form=form)
 
 
 def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None:
-    """Print one search in full."""
     entry = get_entry_by_id(entry_id)
     if entry is None:
         raise _unknown_id_error(entry_id)

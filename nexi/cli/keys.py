@@ -1,7 +1,6 @@
 """Hides keys typed while a search runs, which would land in the status region. They wait for the next prompt.
 
-The function that follows a run sits above; below is termios, which only some systems have. Ctrl-C and its like stay
-signals, and the terminal state is restored on fatal ones.
+Ctrl-C and its like stay signals, and the terminal state is restored on fatal ones.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ class KeyEcho:
 
     @contextmanager
     def show_keys(self) -> Iterator[None]:
-        """Show keys inside the block."""
         yield
 
 
@@ -42,7 +40,6 @@ def hide_keys() -> Iterator[KeyEcho]:
 
 
 def _terminal_fd() -> int | None:
-    """The file descriptor of the terminal that nexi draws on."""
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         return None
     for stream in (sys.stderr, sys.stdout):

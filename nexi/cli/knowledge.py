@@ -13,7 +13,7 @@ import click
 from nexi.app.folders import Folders
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_space
-from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.exits import EXIT_FAILURE
 from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
@@ -38,7 +38,7 @@ MAX_NAMED_LOSSES = 20
 @click.option("--sitemap", is_flag=True, help="Index the pages that the site's sitemaps list.")
 @click.option("--reembed", is_flag=True, help="Recompute all vectors with the current embedder.")
 @json_option
-def index_command(
+def _index_command(
     targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], space: str | None, sitemap: bool, reembed: bool, as_json: bool
 ) -> None:
     """Index files, folders, URLs, feeds or a sitemap; `zotero:` is the library of the Zotero that runs here.
@@ -51,25 +51,22 @@ def index_command(
         raise click.UsageError("name a file, a folder, a URL or a sitemap")
     if watch and len(targets) != 1:
         raise click.UsageError("--watch needs exactly one folder")
-    with report_errors(as_json=as_json):
-        config = load_config()
-        if space:
-            from nexi.app.factory import open_spaces
+    config = load_config()
+    if space:
+        from nexi.app.factory import open_spaces
 
-            tags = (*tags, open_spaces(config).get(space).tag)
-        intake = run_with_nexi(
-            lambda nexi: _index_targets(nexi, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json),
-            config,
-        )
-        _print_intake(intake, as_json=as_json)
-        if intake.reasons and not intake.outcomes:
-            if not as_json:
-                print_error("nothing was indexed")
-            raise SystemExit(EXIT_FAILURE)
+        tags = (*tags, open_spaces(config).get(space).tag)
+    intake = run_with_nexi(
+        lambda nexi: _index_targets(nexi, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json), config
+    )
+    _print_intake(intake, as_json=as_json)
+    if intake.reasons and not intake.outcomes:
+        if not as_json:
+            print_error("nothing was indexed")
+        raise SystemExit(EXIT_FAILURE)
 
 
 def _print_intake(intake: Intake, *, as_json: bool) -> None:
-    """Print how much was stored and how much was skipped, with reasons."""
     if as_json:
         return print_json({"schema": "nexi-index-1", **intake.as_json()})
     outcomes = ("stored", "unchanged", "linked", "removed")
@@ -117,7 +114,7 @@ async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -
         write(f"Embedded {total:,} passages\n", sys.stderr)
 
 
-class IndexProgress(NamedTuple):
+class _IndexProgress(NamedTuple):
     """What shows each document, and what takes longer than one; nothing by default."""
 
     show_step: Callable[[Step], None] = lambda step: None
@@ -125,11 +122,11 @@ class IndexProgress(NamedTuple):
 
 
 @contextmanager
-def open_progress(*, quiet: bool) -> Iterator[IndexProgress]:
+def open_progress(*, quiet: bool) -> Iterator[_IndexProgress]:
     """A bar with the current document on a terminal, else a line for each document; nothing if `quiet`."""
     if quiet or not is_tty(sys.stderr):
-        line = IndexProgress(lambda step: write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr))
-        yield IndexProgress() if quiet else line
+        line = _IndexProgress(lambda step: write(f"{step.outcome}  {clean_line(step.name)}\n", sys.stderr))
+        yield _IndexProgress() if quiet else line
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -145,7 +142,7 @@ def open_progress(*, quiet: bool) -> Iterator[IndexProgress]:
             bar.update(task, completed=step.done, total=step.total)
             show_status(step.name)
 
-        yield IndexProgress(show_step, show_status)
+        yield _IndexProgress(show_step, show_status)
 
 
 @click.group("sources", invoke_without_command=True, context_settings=HELP)
@@ -153,13 +150,13 @@ def open_progress(*, quiet: bool) -> Iterator[IndexProgress]:
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only sources with this tag.")
 @json_option
 @click.pass_context
-def sources_command(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
+def _sources_command(ctx: click.Context, num: int, tags: tuple[str, ...], as_json: bool) -> None:
     """List indexed sources, newest first."""
     if ctx.invoked_subcommand is None:
         _list_sources("", num, tags, as_json=as_json)
 
 
-@sources_command.command("search")
+@_sources_command.command("search")
 @click.argument("text")
 @click.option("-n", "--num", type=click.IntRange(1), default=50, metavar="N", help="Show at most N sources.")
 @json_option
@@ -168,17 +165,16 @@ def _search_command(text: str, num: int, as_json: bool) -> None:
     _list_sources(text, num, (), as_json=as_json)
 
 
-@sources_command.command("rm")
+@_sources_command.command("rm")
 @click.argument("which", nargs=-1, required=True, metavar="URL|PATH...")
 @json_option
 def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
     """Remove pages by URL, and files or whole folders by path."""
-    with report_errors(as_json=as_json):
-        count = run_with_nexi(lambda nexi: _remove_sources(nexi, which))
-        if as_json:
-            print_json({"schema": SOURCES_SCHEMA, "removed": count})
-        else:
-            write(f"{count:,} removed\n")
+    count = run_with_nexi(lambda nexi: _remove_sources(nexi, which))
+    if as_json:
+        print_json({"schema": SOURCES_SCHEMA, "removed": count})
+    else:
+        write(f"{count:,} removed\n")
 
 
 def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
@@ -196,13 +192,12 @@ def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) 
                 break
         return matches
 
-    with report_errors(as_json=as_json):
-        sources = run_with_nexi(find_sources)
-        if as_json:
-            print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in sources]})
-        else:
-            nothing = "No matching sources.\n" if text or tags else "Nothing is indexed yet.\n"
-            write("".join(_source_line(source, path) for source, path in sources) or nothing)
+    sources = run_with_nexi(find_sources)
+    if as_json:
+        print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in sources]})
+    else:
+        nothing = "No matching sources.\n" if text or tags else "Nothing is indexed yet.\n"
+        write("".join(_source_line(source, path) for source, path in sources) or nothing)
 
 
 async def _remove_sources(nexi: Nexi, which: Sequence[str]) -> int:
@@ -234,20 +229,9 @@ def _source_line(source: StoredSource, path: str) -> str:
 
 
 def _source_json(source: StoredSource, path: str) -> dict[str, Any]:
-    return {
-        "url": source.url,
-        "path": path,
-        "title": source.title,
-        "domain": source.domain,
-        "language": source.language,
-        "fetched_at": source.fetched_at,
-        "published": source.published,
-        "modified": source.updated,
-        "digest": source.digest,
-        "chunks": source.chunk_count,
-        "words": source.words,
-        "tags": list(source.tags),
-    }
+    names = ("url", "title", "domain", "language", "fetched_at", "published", "digest", "words", "tags")
+    fields = {name: getattr(source, name) for name in names}
+    return {**fields, "path": path, "modified": source.updated, "chunks": source.chunk_count}
 
 
 async def repair_store(*, quiet: bool = False) -> str:

@@ -10,58 +10,28 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
 from nexi.cli import COMMANDS, main
 from nexi.cli.guide import group_options
 
-ABOUT = "ask the web, keep what you learn, prove every sentence"
-DESCRIPTION = (
-    "nexi searches the web, reads pages, and answers with citations of pages it has read. The question is the argument, "
-    "the option \\-q, or stdin, in this order; on a terminal without a question nexi starts an interactive prompt. Data "
-    "goes to stdout, everything else to stderr. Nothing prompts unless stdin is a terminal."
-)
-EXITS = (
-    ("0", "Success."),
-    ("1", "Failure."),
-    ("2", "Usage or configuration error."),
-    ("5", "No evidence: no page was read, so there is no answer, or a verification failed."),
-    ("6", "Not answered: the pages that were read do not answer the question; the closest passages were printed."),
-    ("7", "Contradicted: for verify, a page says otherwise than a sentence."),
-    ("130", "Ctrl\\-C."),
-    ("143", "SIGTERM."),
-)
-FILES = (
-    ("config.json", "settings; nexi config path prints its location"),
-    ("history.jsonl", "past answers"),
-    ("runs/, pages/", "logs of runs, and the texts of pages they read"),
-    ("templates/NAME.md", "instructions for \\-\\-template NAME"),
-)
-
 
 def render_manual() -> str:
-    """Render the page in roff."""
-    lines = ['.TH NEXI 1 "" "nexi" "User commands"', ".SH NAME", f"nexi \\- {ABOUT}", ".SH SYNOPSIS", ".B nexi"]
-    lines += ['[\\fIOPTIONS\\fR] "\\fIQUESTION\\fR"', ".br", ".B nexi", "\\fICOMMAND\\fR [\\fIARGUMENTS\\fR]"]
-    lines += [".SH DESCRIPTION", DESCRIPTION, ".SH OPTIONS"]
+    options: list[str] = []
+    commands: list[str] = []
     question, ctx = _load_command("ask")
     for heading, params in group_options(question, ctx):
-        lines.append(f".SS {heading}")
-        lines += [line for param in params for line in _param_lines(param, ctx)]
-    lines.append(".SH COMMANDS")
+        options.append(f".SS {heading}")
+        options += [line for param in params for line in _param_lines(param, ctx)]
     for name in sorted(COMMANDS):
         command, ctx = _load_command(name)
-        lines += _command_lines(command, ctx, f"nexi {name}")
+        commands += _command_lines(command, ctx, f"nexi {name}")
         for inner, child in sorted(command.commands.items()) if isinstance(command, click.Group) else []:
-            lines += _command_lines(child, click.Context(child, info_name=inner, parent=ctx), f"nexi {name} {inner}")
-    lines.append(".SH EXIT STATUS")
-    for code, meaning in EXITS:
-        lines += [".TP", f".B {code}", meaning]
-    lines.append(".SH FILES")
-    for name, meaning in FILES:
-        lines += [".TP", f".I {name}", meaning]
-    return "\n".join(lines) + "\n"
+            commands += _command_lines(child, click.Context(child, info_name=inner, parent=ctx), f"nexi {name} {inner}")
+    page = Path(__file__).with_name("manual.roff").read_text(encoding="utf-8")
+    return page.replace("@OPTIONS@", "\n".join(options)).replace("@COMMANDS@", "\n".join(commands))
 
 
 def _command_lines(command: click.Command, ctx: click.Context, name: str) -> Iterator[str]:

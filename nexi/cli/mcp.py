@@ -6,24 +6,22 @@ from pathlib import Path
 
 import click
 
-from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP
 from nexi.output import print_note, print_success, write
 
 
 @click.group("mcp", invoke_without_command=True, context_settings=HELP)
 @click.pass_context
-def mcp_command(ctx: click.Context) -> None:
+def _mcp_command(ctx: click.Context) -> None:
     """Run the MCP server on stdin and stdout, or over HTTP."""
     if ctx.invoked_subcommand:
         return
     from nexi.mcp_server_cli import serve_stdio
 
-    with report_errors():
-        serve_stdio()
+    serve_stdio()
 
 
-@mcp_command.command("http", context_settings=HELP)
+@_mcp_command.command("http", context_settings=HELP)
 @click.argument("host", default="127.0.0.1")
 @click.argument("port", default=8000, type=click.IntRange(0, 65535))
 def _http_command(host: str, port: int) -> None:
@@ -33,11 +31,10 @@ def _http_command(host: str, port: int) -> None:
     """
     from nexi.mcp_server_cli import serve_http
 
-    with report_errors():
-        serve_http(host, port)
+    serve_http(host, port)
 
 
-@mcp_command.command("install", context_settings=HELP)
+@_mcp_command.command("install", context_settings=HELP)
 @click.argument("client", type=click.Choice(["claude", "cursor", "codex"]))
 @click.option("--print", "only_prints", is_flag=True, help="Print the entry and write nothing.")
 @click.option("--write", is_flag=True, hidden=True, expose_value=False)  # what it does anyway
@@ -48,15 +45,14 @@ def _install_command(client: str, only_prints: bool, path: Path | None) -> None:
     """Add nexi to a client's config file, and show what was added."""
     from nexi.mcp import CLIENT_NAMES, entry_text, install_entry, place_of
 
-    with report_errors():
-        place = path or place_of(client)
-        if only_prints:
-            write(entry_text(client))
-            print_note(f"Add this to {place}, or run: nexi mcp install {client}")
-            return
-        installation = install_entry(client, place)
-        print_success(f"{place} {installation.told}:")
-        print_note(entry_text(client))
-        if installation.backup:
-            print_note(f"Saved a backup of the file as {installation.backup}.")
-        print_note(f"Restart {CLIENT_NAMES[client]} to use it.")
+    place = path or place_of(client)
+    if only_prints:
+        write(entry_text(client))
+        print_note(f"Add this to {place}, or run: nexi mcp install {client}")
+        return
+    installation = install_entry(client, place)
+    print_success(f"{place} {installation.told}:")
+    print_note(entry_text(client))
+    if installation.backup:
+        print_note(f"Saved a backup of the file as {installation.backup}.")
+    print_note(f"Restart {CLIENT_NAMES[client]} to use it.")

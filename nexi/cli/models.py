@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct
 
-from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.exits import EXIT_FAILURE
 from nexi.cli.options import json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.cli.settings import format_window
@@ -31,7 +31,7 @@ USES = {
 }
 
 
-class ListedModel(Struct, frozen=True):
+class _ListedModel(Struct, frozen=True):
     """An available model; `window` is the context its server gives it, `largest` what it supports."""
 
     server: str
@@ -52,7 +52,7 @@ class ListedModel(Struct, frozen=True):
 
 
 class ModelListing(Struct, frozen=True):
-    rows: tuple[ListedModel, ...]
+    rows: tuple[_ListedModel, ...]
     problem: LLMError | None = None
 
 
@@ -63,23 +63,22 @@ class ModelListing(Struct, frozen=True):
     help="Test whether the model can use tools, and how well the judge tells supported from unsupported.",
 )
 @json_option
-def models_command(probe: bool, as_json: bool) -> None:
+def _models_command(probe: bool, as_json: bool) -> None:
     """List the available models.
 
     Lists the models of the configured endpoint, and of model servers on this machine. A star marks the one
     in use. Use another with `-m MODEL`, or set it with `nexi config set model MODEL`. With --probe the model is tested instead:
     three requests show whether it gets tools or passages, and 60 pairs (about 12,000 tokens) how far a judge's verdicts count.
     """
-    with report_errors(as_json=as_json):
-        from nexi.app.pair_models import describe_grade
+    from nexi.app.pair_models import describe_grade
 
-        if not probe:
-            return print_models(asyncio.run(list_models(load_config())), as_json=as_json)
-        model, approach, judge, grade = run_with_nexi(_probe_models)
-        if as_json:
-            judge_grade = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
-            return print_json({"schema": SCHEMA, "judge": judge_grade, "answer": {"model": model, "approach": approach}})
-        return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
+    if not probe:
+        return _print_models(asyncio.run(list_models(load_config())), as_json=as_json)
+    model, approach, judge, grade = run_with_nexi(_probe_models)
+    if as_json:
+        judge_grade = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
+        return print_json({"schema": SCHEMA, "judge": judge_grade, "answer": {"model": model, "approach": approach}})
+    return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
 
 
 async def _probe_models(nexi: Nexi) -> tuple[str, Approach, str, Grade]:
@@ -96,7 +95,6 @@ async def _probe_models(nexi: Nexi) -> tuple[str, Approach, str, Grade]:
 
 
 async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:
-    """List the models that are available now."""
     from nexi.app.local_models import PORTS, describe_server, find_servers, list_endpoint_models
 
     endpoint = config.endpoint("answer")
@@ -107,19 +105,19 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
     names, problem = listing.result()
     servers = {s.base_url: s for s in local.result()}
     here = own.result()
-    rows = [ListedModel(BUILT_IN, "", "extractive", in_use=endpoint.is_extractive)]
+    rows = [_ListedModel(BUILT_IN, "", "extractive", in_use=endpoint.is_extractive)]
     kind, base_url = here.kind if here else "endpoint", hide_password(endpoint.base_url)
     for name in names:
         model = here.model(name) if here else None
         window, largest = (model.window, model.largest) if model else (None, None)
-        rows.append(ListedModel(kind, base_url, name, window, largest, name == endpoint.model))
+        rows.append(_ListedModel(kind, base_url, name, window, largest, name == endpoint.model))
     for server in servers.values():
         if here is None or server.base_url != here.base_url:
-            rows += [ListedModel(server.kind, server.base_url, m.name, m.window, m.largest) for m in server.models]
+            rows += [_ListedModel(server.kind, server.base_url, m.name, m.window, m.largest) for m in server.models]
     return ModelListing(tuple(rows), problem)
 
 
-def print_models(listing: ModelListing, *, as_json: bool) -> None:
+def _print_models(listing: ModelListing, *, as_json: bool) -> None:
     problem = listing.problem
     if as_json:
         failure = {"error": str(problem), "code": problem.code, "fix": problem.fix} if problem else None
@@ -137,7 +135,7 @@ def print_models(listing: ModelListing, *, as_json: bool) -> None:
         raise SystemExit(EXIT_FAILURE)
 
 
-def _render_table(rows: tuple[ListedModel, ...]) -> str:
+def _render_table(rows: tuple[_ListedModel, ...]) -> str:
     """Format model, server and window; a star marks the model in use."""
     names = [clean_line(row.model) for row in rows]
     width = max(map(len, names))

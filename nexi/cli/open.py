@@ -7,7 +7,6 @@ import sys
 import click
 
 from nexi.app.folders import Folders
-from nexi.cli.exits import report_errors
 from nexi.cli.history import latest_entry, sources_of
 from nexi.cli.options import HELP
 from nexi.config import load_config
@@ -19,18 +18,17 @@ from nexi.urls import is_note_link, is_web_url, parse
 @click.command("open", context_settings=HELP)
 @click.argument("n", type=click.IntRange(1))
 @click.option("--print", "only_print", is_flag=True, help="Print the URL instead of opening it.")
-def open_command(n: int, only_print: bool) -> None:
+def _open_command(n: int, only_print: bool) -> None:
     """Open source N of the last answer in the browser."""
-    with report_errors():
-        entry = latest_entry()
-        if n > len(entry.urls):
-            has = f"it has {len(entry.urls)} source{'' if len(entry.urls) == 1 else 's'}"
-            raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="`nexi --prev` lists them")
-        page_url = entry.urls[n - 1]
-        link = next((s.link for s in sources_of(entry) if s.number == n and s.url == page_url), "")
-        url = browser_address(n, page_url, link)
-        if only_print or not sys.stdout.isatty() or not open_browser(url):
-            write(f"{url}\n")
+    entry = latest_entry()
+    if n > len(entry.urls):
+        has = f"it has {len(entry.urls)} source{'' if len(entry.urls) == 1 else 's'}"
+        raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="`nexi --prev` lists them")
+    page_url = entry.urls[n - 1]
+    link = next((s.link for s in sources_of(entry) if s.number == n and s.url == page_url), "")
+    url = browser_address(n, page_url, link)
+    if only_print or not sys.stdout.isatty() or not open_browser(url):
+        write(f"{url}\n")
 
 
 def browser_address(n: int, url: str, link: str) -> str:
@@ -49,7 +47,6 @@ def browser_address(n: int, url: str, link: str) -> str:
 
 
 def open_browser(url: str) -> bool:
-    """Open the URL; False without a browser."""
     import webbrowser
 
     try:

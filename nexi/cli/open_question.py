@@ -1,6 +1,6 @@
 """Asks at the terminal what a question means before it is researched, where it leaves that open.
 
-The commands sit above; `nexi.app` finds what is open. In a pipe nothing is asked, and the report is about each reading.
+In a pipe nothing is asked, and the report is about each reading.
 """
 
 from __future__ import annotations

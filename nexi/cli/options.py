@@ -12,7 +12,19 @@ MAX_HITS = 100
 FOCUS_KINDS = ("docs", "discussions", "papers", "code", "news", "places")
 HELP = {"help_option_names": ["-h", "--help"]}
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+JSON_ERRORS = "nexi.json_errors"  # in the `meta` of click's context: whether errors are printed as JSON
+
+
+def _print_errors_as_json(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    ctx.meta[JSON_ERRORS] = value
+    return value
+
+
+def make_json_option(text: str) -> Callable[[Command], Command]:
+    return click.option("--json", "as_json", is_flag=True, callback=_print_errors_as_json, help=text)
+
+
+json_option = make_json_option("Print one JSON object.")
 
 
 def combine_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -73,8 +85,9 @@ research_options = combine_options(
     click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs."),
     click.option("--yes", is_flag=True, help="Don't prompt; accept the plan."),
 )
+MORE_THAN_ZERO = click.FloatRange(0, min_open=True)
 cost_options = combine_options(
-    click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Maximum cost in USD."),
+    click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="Maximum cost in USD."),
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total."),
 )
 save_option = click.option(

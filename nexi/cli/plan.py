@@ -1,7 +1,6 @@
 """Lets the user approve or edit the plan of a research run at a terminal, before money is spent.
 
-The command that follows the run sits above; below is the run's gate. The line is read while the run goes on, so that
-Ctrl-C and `nexi stop` end the prompt too.
+The line is read while the run goes on, so that Ctrl-C and `nexi stop` end the prompt too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads input: with a line editor on a capable terminal, else line by line.
 
 Both return the next input, "" for a cleared line, or raise EOFError when the user leaves. Neither blocks a signal: Ctrl-C
-clears the line, SIGTERM cancels the calling task. The meaning of the input is up to the caller.
+clears the line, SIGTERM cancels the calling task.
 """
 
 from __future__ import annotations
@@ -166,8 +166,6 @@ def save_input(path: Path, text: str) -> None:
 
 
 class _LinePrompt:
-    """Reads lines without blocking the event loop."""
-
     def __init__(self) -> None:
         self._waiting = bytearray()
         self._ended = False

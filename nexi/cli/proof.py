@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nexi.cli.exits import EXIT_FAILURE, report_errors
+from nexi.cli.exits import EXIT_FAILURE
 from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
@@ -23,7 +23,7 @@ SCHEMA = "nexi-proof-1"
 
 
 @click.group("proof", context_settings=HELP)
-def proof_command() -> None:
+def _proof_command() -> None:
     """Install, inspect and remove a local model that checks sentences against their sources.
 
     Rules compare words, numbers, dates and names. Whether a passage supports a sentence is decided by a model: the configured
@@ -31,7 +31,7 @@ def proof_command() -> None:
     """
 
 
-@proof_command.command("install", context_settings=HELP)
+@_proof_command.command("install", context_settings=HELP)
 @click.argument("model", metavar="NAME|FOLDER")
 @click.option("--yes", is_flag=True, help="Download without asking.")
 @click.option("--from", "mirror", default="", metavar="URL", help="Download the files of NAME from this base URL instead.")
@@ -42,67 +42,64 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     A folder contains model.onnx, tokenizer.json and config.json. The files are copied, pinned by hash and tested; an installed
     model is replaced only if the new one works.
     """
-    with report_errors(as_json=as_json):
-        from nexi.app.pair_models import grade_model, install_model
+    from nexi.app.pair_models import grade_model, install_model
 
-        folder = Path(model).expanduser().resolve()
-        is_folder = folder.is_dir()
-        if not is_folder:
-            _ask_consent(model, mirror, yes=yes)
-        shows_size = not as_json and sys.stderr.isatty()
+    folder = Path(model).expanduser().resolve()
+    is_folder = folder.is_dir()
+    if not is_folder:
+        _ask_consent(model, mirror, yes=yes)
+    shows_size = not as_json and sys.stderr.isatty()
 
-        def show_size(byte_count: int) -> None:
-            if shows_size:
-                sys.stderr.write(f"\r{byte_count / 1e6:.0f} MB")
+    def show_size(byte_count: int) -> None:
+        if shows_size:
+            sys.stderr.write(f"\r{byte_count / 1e6:.0f} MB")
 
-        async def install(nexi: Nexi) -> tuple[ModelFolder, Grade | None]:
-            place = folder if is_folder else None
-            model_folder, pair_model = await install_model(nexi.ports, model, place, mirror=mirror, on_bytes=show_size)
-            if shows_size:
-                sys.stderr.write("\r\x1b[K")
-            try:
-                return model_folder, await grade_model(nexi.config, model_folder, pair_model, nexi.clock)
-            finally:
-                await pair_model.aclose()
+    async def install(nexi: Nexi) -> tuple[ModelFolder, Grade | None]:
+        place = folder if is_folder else None
+        model_folder, pair_model = await install_model(nexi.ports, model, place, mirror=mirror, on_bytes=show_size)
+        if shows_size:
+            sys.stderr.write("\r\x1b[K")
+        try:
+            return model_folder, await grade_model(nexi.config, model_folder, pair_model, nexi.clock)
+        finally:
+            await pair_model.aclose()
 
-        _print_model(*run_with_nexi(install), as_json=as_json)
+    _print_model(*run_with_nexi(install), as_json=as_json)
 
 
-@proof_command.command("status", context_settings=HELP)
+@_proof_command.command("status", context_settings=HELP)
 @json_option
 def _status_command(as_json: bool) -> None:
     """Show the installed model, check its files, and show how often each mark is right."""
-    with report_errors(as_json=as_json):
-        from nexi.app.mark_figures import describe_marks
-        from nexi.app.pair_models import describe_grade, installed_model, kept_judge_grade, kept_model_grade, model_root
+    from nexi.app.mark_figures import describe_marks
+    from nexi.app.pair_models import describe_grade, installed_model, kept_judge_grade, kept_model_grade, model_root
 
-        config = load_config()
-        folder = installed_model(model_root(config))
-        if folder:
-            folder.check_files()
-        _print_model(folder, kept_model_grade(config, folder) if folder else None, as_json=as_json)
-        if not as_json:
-            judge = kept_judge_grade(config)
-            advice = "not tested yet; test it with nexi doctor --judge, or by asking a question"
-            marks = "".join(f"{word.replace('_', ' ')}: {text}\n" for word, text in describe_marks().items())
-            write(f"\nMarks\n{marks}The configured judge: {describe_grade(judge) if judge else advice}\n")
+    config = load_config()
+    folder = installed_model(model_root(config))
+    if folder:
+        folder.check_files()
+    _print_model(folder, kept_model_grade(config, folder) if folder else None, as_json=as_json)
+    if not as_json:
+        judge = kept_judge_grade(config)
+        advice = "not tested yet; test it with nexi doctor --judge, or by asking a question"
+        marks = "".join(f"{word.replace('_', ' ')}: {text}\n" for word, text in describe_marks().items())
+        write(f"\nMarks\n{marks}The configured judge: {describe_grade(judge) if judge else advice}\n")
 
 
-@proof_command.command("remove", context_settings=HELP)
+@_proof_command.command("remove", context_settings=HELP)
 @json_option
 def _remove_command(as_json: bool) -> None:
     """Remove the installed model and its files."""
-    with report_errors(as_json=as_json):
-        from nexi.app.pair_models import model_root, remove_model
+    from nexi.app.pair_models import model_root, remove_model
 
-        was_installed = remove_model(model_root(load_config()))
-        if as_json:
-            print_json({"schema": SCHEMA, "removed": was_installed})
-        else:
-            removed = "Removed the model. Rules and the judge still check sentences.\n"
-            write(removed if was_installed else "No model is installed.\n")
-        if not was_installed:
-            raise SystemExit(EXIT_FAILURE)
+    was_installed = remove_model(model_root(load_config()))
+    if as_json:
+        print_json({"schema": SCHEMA, "removed": was_installed})
+    else:
+        removed = "Removed the model. Rules and the judge still check sentences.\n"
+        write(removed if was_installed else "No model is installed.\n")
+    if not was_installed:
+        raise SystemExit(EXIT_FAILURE)
 
 
 def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:

@@ -45,40 +45,15 @@ if TYPE_CHECKING:
 
 EXIT_WORDS = ("exit", "quit", "q", "/exit", "/quit", "/q")
 HELP_WORDS = ("help", "h", "/help", "/h", "/?")
-SLASH_COMMANDS: Mapping[str, str] = {
-    "/new": "/new                 start a new conversation",
-    "/deep": "/deep QUESTION       research a question in rounds and save a report",
-    "/retry": "/retry               ask the last question again",
-    "/sources": "/sources             list the sources of the last answer",
-    "/evidence": "/evidence [N]        show the passages behind source N, or behind all",
-    "/open": "/open N              open source N in the browser",
-    "/copy": "/copy                copy the last answer to the clipboard",
-    "/save": "/save [FILE]         save the last answer as Markdown in a new file",
-    "/export": "/export FORM [FILE]  export it as md, json, html, pdf, docx, ris, bibtex or csl",
-    "/history": "/history [N]         list the last N answers",
-    "/cost": "/cost                show time, tokens and cost of this conversation",
-    "/model": "/model [NAME]        switch to another model, or show the current one",
-    "/effort": "/effort [s|m|l]      set the effort, or show it: quick, balanced or thorough",
-    "/focus": "/focus [KIND]        prefer docs, discussions, papers, code, news or places; `/focus none` to stop",
-    "/file": "/file [PATH|URL]     also use this file, folder or URL; `/file none` removes all",
-    "/space": "/space [NAME]        ask in this space, or show the current one; `/space none` leaves it",
-    "/setup": "/setup               set up a model and a search service",
-    "/help": "/help                show this list",
-    "/exit": "/exit                quit; also exit, quit, q or Ctrl-D",
-}
+_LINES = Path(__file__).with_name("slash_commands.txt").read_text(encoding="utf-8").splitlines()
+SLASH_COMMANDS: Mapping[str, str] = {line.split()[0]: line for line in _LINES}
 GREETING = "Ask a question. Type help for commands, exit to quit."
-HELP = "\n".join(
-    (
-        "Type a question or a follow-up. Ctrl-C stops a search, Alt-Enter inserts a line break.",
-        *(f"  {line}" for line in SLASH_COMMANDS.values()),
-    )
-)
+HELP = "\n  ".join(("Type a question or a follow-up. Ctrl-C stops a search, Alt-Enter inserts a line break.", *_LINES))
 MAX_NAME_WORDS = 8
 MAX_COPIES = 99
 
 
 def _interactive_mode(flags: AskFlags) -> None:
-    """Answer questions and follow-ups in one session, until exit."""
     config = load_terminal_config(flags.output)
     with Interrupts() as interrupts:
         try:

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from nexi.cli.completion import complete_space
 from nexi.cli.delivery import chosen_vault, deliver_report, output_path
-from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
+from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import AskFlags, parse_flags
 from nexi.cli.open_question import ask_back
 from nexi.cli.options import (
     HELP,
+    MORE_THAN_ZERO,
     SavingCommand,
     cost_options,
     filter_options,
@@ -46,14 +47,10 @@ if TYPE_CHECKING:
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
 @filter_options
+@click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to finish within S seconds.")
 @click.option(
-    "--time-target",
-    "--max-timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="S",
-    help="Aim to finish within S seconds.",
+    "--max-len", "max_output_tokens", type=click.IntRange(1), metavar="N", help="Maximum length of the report in tokens."
 )
-@click.option("--max-len", type=click.IntRange(1), metavar="N", help="Maximum length of the report in tokens.")
 @cost_options
 @click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
 @click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
@@ -67,7 +64,7 @@ if TYPE_CHECKING:
 )
 @save_option
 @click.option("--copy", is_flag=True, help="Copy the report to the clipboard.")
-def research_command(words: tuple[str, ...], **options: Any) -> None:
+def _research_command(words: tuple[str, ...], **options: Any) -> None:
     """Research a question in rounds and write a report.
 
     \b
@@ -75,12 +72,10 @@ def research_command(words: tuple[str, ...], **options: Any) -> None:
       nexi research --depth 3 --plan "the state of solid-state batteries"
     """
     flags = parse_flags(options)
-    with report_errors(as_json=flags.output.as_json):
-        run_research(" ".join(words), flags)
+    run_research(" ".join(words), flags)
 
 
 def run_research(question: str, flags: AskFlags) -> None:
-    """Research one question and deliver the report."""
     from nexi.app.research_state import ResearchState
     from nexi.cli.plan import settle_plan
 

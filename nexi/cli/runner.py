@@ -1,7 +1,4 @@
-"""One run at the terminal: the config and the request that the flags stand for, and a screen that follows the run.
-
-The commands sit above, also those that ask nothing and only want an open nexi; below are the app, the screen and the signals.
-"""
+"""One run at the terminal: the config and the request that the flags stand for, and a screen that follows the run."""
 
 from __future__ import annotations
 
@@ -47,10 +44,7 @@ def run_with_nexi(work: Callable[[Nexi], Coroutine[Any, Any, T]], config: Config
 
 
 def read_question(typed: str) -> str | None:
-    """The question as it was typed, with what a pipe adds to it, or all of stdin; None at a terminal without one.
-
-    `cat notes.txt | nexi "summarise this"` appends the notes.
-    """
+    """The question as it was typed, with what a pipe adds to it, or all of stdin; None at a terminal without one."""
     if not typed and is_tty(sys.stdin):
         return None
     try:
@@ -66,10 +60,8 @@ def read_question(typed: str) -> str | None:
 
 
 def _read_piped_text() -> str:
-    """Read what waits in a pipe on stdin, and what follows within PIPE_PAUSE_S.
-
-    An open, empty pipe, or anything but a pipe, was not meant for nexi.
-    """
+    """Read what waits in a pipe on stdin, and what follows within PIPE_PAUSE_S."""
+    # an open, empty pipe, or anything but a pipe, was not meant for nexi
     import select
 
     data, wait_s, fd = b"", 0.0, sys.stdin.fileno()
@@ -97,23 +89,15 @@ def load_terminal_config(flags: OutputFlags) -> Config:
 
 
 def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> RunRequest:
-    """Build the request that the flags stand for."""
     from nexi.app import LAST_RUN, RunLimits, RunRequest
 
     if flags.local and flags.web:
         raise ConfigError("--local and --web contradict each other", fix="leave one of them out")
-    limits = flags.limits
     return RunRequest(
         question,
         mode=mode,
         effort=flags.effort,
-        limits=RunLimits(
-            max_iterations=limits.max_iter,
-            time_target=limits.time_target,
-            max_output_tokens=limits.max_len,
-            max_cost=limits.max_cost,
-            max_tokens=limits.max_tokens,
-        ),
+        limits=RunLimits(**flags.limits._asdict()),
         query=flags.filters.query(),
         model=flags.model,
         scope="local" if flags.local else "web" if flags.web else "both",
@@ -129,7 +113,6 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> Run
 
 
 def answer_screen(flags: OutputFlags, *, stream: bool = True) -> Screen:
-    """The screen of a search."""
     from nexi.output import Screen
 
     return Screen(verbose=flags.verbose, quiet=flags.as_json, stream=stream and not flags.no_stream, usage=flags.usage)

@@ -14,9 +14,9 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
 from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer, write_export
-from nexi.cli.exits import Interrupts, exit_unless_answered, report_errors
+from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import parse_flags
-from nexi.cli.options import HELP, json_option, screen_options
+from nexi.cli.options import HELP, MORE_THAN_ZERO, json_option, screen_options
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished, find_end
@@ -40,76 +40,71 @@ MAX_QUERY_CHARS = 70
 )
 @json_option
 @click.pass_context
-def runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
+def _runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
     """List runs, newest first."""
     if ctx.invoked_subcommand:
         return
-    with report_errors(as_json=as_json):
-        runs = open_runs(load_config())
-        _print_runs([runs.check_lines(run) for run in runs.list_runs(num)], as_json)
+    runs = open_runs(load_config())
+    _print_runs([runs.check_lines(run) for run in runs.list_runs(num)], as_json)
 
 
-@runs_command.command("rm", context_settings=HELP)
+@_runs_command.command("rm", context_settings=HELP)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
 def _remove_command(ids: tuple[str, ...]) -> None:
     """Delete runs; their pages are deleted with the next cleanup."""
-    with report_errors():
-        directory = open_runs(load_config())
-        for run_id in ids:
-            directory.remove(run_id)
-            print_success(f"Deleted run {run_id}.")
+    directory = open_runs(load_config())
+    for run_id in ids:
+        directory.remove(run_id)
+        print_success(f"Deleted run {run_id}.")
 
 
-@runs_command.command("keep", context_settings=HELP)
+@_runs_command.command("keep", context_settings=HELP)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
 @click.option("--undo", is_flag=True, help="Let cleanups delete them again.")
 def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
     """Keep runs and their pages, however old they are."""
-    with report_errors():
-        directory = open_runs(load_config())
-        for run_id in ids:
-            directory.keep(run_id, is_kept=not undo)
-            print_success(f"Run {run_id} is {'no longer' if undo else 'now'} exempt from cleanups.")
+    directory = open_runs(load_config())
+    for run_id in ids:
+        directory.keep(run_id, is_kept=not undo)
+        print_success(f"Run {run_id} is {'no longer' if undo else 'now'} exempt from cleanups.")
 
 
-@runs_command.command("tidy", context_settings=HELP)
+@_runs_command.command("tidy", context_settings=HELP)
 @click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
 def _tidy_command(dry_run: bool) -> None:
     """Delete runs older than runs_keep_days, and the oldest beyond pages_max_mb, now."""
-    with report_errors():
-        config = load_config()
-        directory = open_runs(config)
-        due = set(directory.find_expired(config.runs_keep_days, config.pages_max_mb))
-        if dry_run:
-            return _print_runs([run for run in directory.list_runs() if run.id in due], as_json=False)
-        report = directory.prune(config.runs_keep_days, config.pages_max_mb)
-        megabytes = report.bytes_freed / 1e6
-        return print_success(f"Deleted {len(report.runs)} runs and {report.pages} page texts ({megabytes:.1f} MB).")
+    config = load_config()
+    directory = open_runs(config)
+    due = set(directory.find_expired(config.runs_keep_days, config.pages_max_mb))
+    if dry_run:
+        return _print_runs([run for run in directory.list_runs() if run.id in due], as_json=False)
+    report = directory.prune(config.runs_keep_days, config.pages_max_mb)
+    megabytes = report.bytes_freed / 1e6
+    return print_success(f"Deleted {len(report.runs)} runs and {report.pages} page texts ({megabytes:.1f} MB).")
 
 
 @click.command("stop", context_settings=HELP)
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
-def stop_command(run_id: str) -> None:
+def _stop_command(run_id: str) -> None:
     """Tell a running run to answer now with what it has read."""
-    with report_errors():
-        directory = open_runs(load_config())
-        if directory.request_stop(run_id):
-            return print_success(f"Told run {run_id} to answer now.")
-        has_answer = isinstance(find_end(directory.open_log(run_id).bare_facts), RunFinished)
-        next_step = f"to see its answer: nexi --show {run_id}" if has_answer else f"to continue it: nexi resume {run_id}"
-        return print_warning(f"run {run_id} is not running; {next_step}")
+    directory = open_runs(load_config())
+    if directory.request_stop(run_id):
+        return print_success(f"Told run {run_id} to answer now.")
+    has_answer = isinstance(find_end(directory.open_log(run_id).bare_facts), RunFinished)
+    next_step = f"to see its answer: nexi --show {run_id}" if has_answer else f"to continue it: nexi resume {run_id}"
+    return print_warning(f"run {run_id} is not running; {next_step}")
 
 
 @click.command("resume", context_settings=HELP)
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
 @click.option("-m", "--model", help="Continue with another model.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="New cost limit for the whole run.")
+@click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="New cost limit for the whole run.")
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="New token limit for the whole run.")
-@click.option("--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="New time target for the whole run.")
+@click.option("--time-target", type=MORE_THAN_ZERO, metavar="S", help="New time target for the whole run.")
 @screen_options
 @json_option
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE.")
-def resume_command(run_id: str, **options: Any) -> None:
+def _resume_command(run_id: str, **options: Any) -> None:
     """Resume a run that was interrupted, stopped, or ended by a limit or a failing provider.
 
     Model calls, searches and pages in its log are not repeated.
@@ -117,7 +112,7 @@ def resume_command(run_id: str, **options: Any) -> None:
     from nexi.app.research_state import fold
 
     flags = parse_flags(options)
-    with report_errors(as_json=flags.output.as_json), Interrupts(as_json=flags.output.as_json) as interrupts:
+    with Interrupts(as_json=flags.output.as_json) as interrupts:
         config = load_terminal_config(flags.output)
         output_path(flags.output)  # fail before anything is spent
         log = open_runs(config).open_log(run_id)
@@ -145,14 +140,14 @@ def resume_command(run_id: str, **options: Any) -> None:
 @click.command("replay", context_settings=HELP)
 @click.argument("run", metavar="ID|FILE", shell_complete=complete_run)
 @json_option
-def replay_command(run: str, as_json: bool) -> None:
+def _replay_command(run: str, as_json: bool) -> None:
     """Replay a finished run from its log, offline, and compare the answers.
 
     FILE is a bundle from `nexi export`.
     """
     from nexi.app.bundle import read_bundle
 
-    with report_errors(as_json=as_json), tempfile.TemporaryDirectory(prefix="nexi-replay-") as folder:
+    with tempfile.TemporaryDirectory(prefix="nexi-replay-") as folder:
         config, run_id = load_config(), run
         if is_existing_file(Path(run)):  # a bundle, which is unpacked into a temporary home
             config = config.override(home=Path(folder))
@@ -184,23 +179,22 @@ def replay_command(run: str, as_json: bool) -> None:
 @click.option(
     "-o", "--output", metavar="FILE", help="File to write; by default a new file in the current folder; - for stdout."
 )
-def export_command(run_id: str, bundle: bool, form: str | None, sources: str | None, output: str | None) -> None:
+def _export_command(run_id: str, bundle: bool, form: str | None, sources: str | None, output: str | None) -> None:
     """Export the answer of a run, or with --bundle the whole run."""
     import asyncio
 
     from nexi.app.bundle import write_bundle
     from nexi.app.components import secrets_of
 
-    with report_errors():
-        if bundle == bool(form):
-            raise click.UsageError("choose what to export: --format or --bundle")
-        if sources and not (form and EXPORT_FORMATS[form].lists_sources):
-            raise click.UsageError("--sources is for references: --format ris, bibtex or csl")
-        if form:
-            return asyncio.run(export_answer(open_runs(load_config()), run_id, form, output, _parse_numbers(sources or "")))
-        path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
-        pages = write_bundle(open_runs(load_config()), run_id, path, secrets_of(load_config()))
-        return print_success(f"Saved the run and its {pages} texts to {path}.")
+    if bundle == bool(form):
+        raise click.UsageError("choose what to export: --format or --bundle")
+    if sources and not (form and EXPORT_FORMATS[form].lists_sources):
+        raise click.UsageError("--sources is for references: --format ris, bibtex or csl")
+    if form:
+        return asyncio.run(export_answer(open_runs(load_config()), run_id, form, output, _parse_numbers(sources or "")))
+    path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
+    pages = write_bundle(open_runs(load_config()), run_id, path, secrets_of(load_config()))
+    return print_success(f"Saved the run and its {pages} texts to {path}.")
 
 
 def _parse_numbers(text: str) -> tuple[int, ...]:

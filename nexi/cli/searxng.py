@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import asdict
 
-from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP, json_option
 from nexi.config import Config, load_config
 from nexi.output import print_json, print_note, write
@@ -20,7 +19,7 @@ STOP_S = 60.0
 
 
 @click.group("searxng", context_settings=HELP)
-def searxng_command() -> None:
+def _searxng_command() -> None:
     """Start, stop and inspect a local SearXNG container.
 
     It needs docker or podman, and only this machine can reach it. A container started here runs until it is stopped; with
@@ -28,36 +27,33 @@ def searxng_command() -> None:
     """
 
 
-@searxng_command.command("start", context_settings=HELP)
+@_searxng_command.command("start", context_settings=HELP)
 @json_option
 def _start_command(as_json: bool) -> None:
     """Start it, wait until it responds, and print its URL."""
-    with report_errors(as_json=as_json):
-        config, lifecycle = _open_lifecycle()
-        _print_status(lifecycle.keep(lifecycle.patience(START_S)), lifecycle, as_json=as_json)
-        if config.searxng_url and not as_json:
-            print_note("Searches still use the instance set by SEARXNG_URL or searxng_url.")
-        elif not config.searxng_autostart and not as_json:
-            print_note("To use it for searches: nexi config set searxng_autostart true")
+    config, lifecycle = _open_lifecycle()
+    _print_status(lifecycle.keep(lifecycle.patience(START_S)), lifecycle, as_json=as_json)
+    if config.searxng_url and not as_json:
+        print_note("Searches still use the instance set by SEARXNG_URL or searxng_url.")
+    elif not config.searxng_autostart and not as_json:
+        print_note("To use it for searches: nexi config set searxng_autostart true")
 
 
-@searxng_command.command("stop", context_settings=HELP)
+@_searxng_command.command("stop", context_settings=HELP)
 @click.option("--force", is_flag=True, help="Stop it even if other processes use it.")
 @json_option
 def _stop_command(force: bool, as_json: bool) -> None:
     """Stop it, or let it stop when the last process that uses it ends."""
-    with report_errors(as_json=as_json):
-        _, lifecycle = _open_lifecycle()
-        _print_status(lifecycle.stop(lifecycle.patience(STOP_S), force=force), lifecycle, as_json=as_json)
+    _, lifecycle = _open_lifecycle()
+    _print_status(lifecycle.stop(lifecycle.patience(STOP_S), force=force), lifecycle, as_json=as_json)
 
 
-@searxng_command.command("status", context_settings=HELP)
+@_searxng_command.command("status", context_settings=HELP)
 @json_option
 def _status_command(as_json: bool) -> None:
     """Show whether it runs and responds, and how many processes use it."""
-    with report_errors(as_json=as_json):
-        _, lifecycle = _open_lifecycle()
-        _print_status(lifecycle.status(lifecycle.patience(STOP_S)), lifecycle, as_json=as_json)
+    _, lifecycle = _open_lifecycle()
+    _print_status(lifecycle.status(lifecycle.patience(STOP_S)), lifecycle, as_json=as_json)
 
 
 def _open_lifecycle() -> tuple[Config, Lifecycle]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
-from nexi.cli.exits import report_errors
 from nexi.cli.open import open_browser
 from nexi.cli.options import HELP
 from nexi.config import load_config
 from nexi.output import print_note, print_warning
+
+_limit = partial(click.option, show_default=True, metavar="N")
 
 
 @click.command("serve", context_settings=HELP)
@@ -21,34 +23,10 @@ from nexi.output import print_note, print_warning
 @click.option(
     "--token", default="", metavar="TEXT", help="Token that clients must send. Visible in the process list; prefer NEXI_TOKEN."
 )
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="Number of processes.")
-@click.option(
-    "--max-runs",
-    "most_runs",
-    type=click.IntRange(1, 1000),
-    default=8,
-    show_default=True,
-    metavar="N",
-    help="Maximum parallel runs per process.",
-)
-@click.option(
-    "--rate",
-    "per_minute",
-    type=click.IntRange(1),
-    default=600,
-    show_default=True,
-    metavar="N",
-    help="Maximum requests per minute from one client.",
-)
-@click.option(
-    "--drain",
-    "drain_s",
-    type=click.FloatRange(0),
-    default=10,
-    show_default=True,
-    metavar="S",
-    help="Seconds for runs to finish on shutdown.",
-)
+@_limit("--workers", type=click.IntRange(1, 64), default=1, help="Number of processes.")
+@_limit("--max-runs", "most_runs", type=click.IntRange(1, 1000), default=8, help="Maximum parallel runs per process.")
+@_limit("--rate", "per_minute", type=click.IntRange(1), default=600, help="Maximum requests per minute from one client.")
+@_limit("--drain", "drain_s", type=click.FloatRange(0), default=10, metavar="S", help="Seconds for runs to finish on shutdown.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
@@ -63,23 +41,22 @@ from nexi.output import print_note, print_warning
     help="The searcher.yaml of the Search API; by default the one in nexi's folder.",
 )
 @click.option("--open", "opens_browser", is_flag=True, help="Open the page in the browser.")
-def serve_command(opens_browser: bool, **options: Any) -> None:
+def _serve_command(opens_browser: bool, **options: Any) -> None:
     """Run the HTTP server: web page, runs, and the OpenAI, SearXNG, Tavily and Open WebUI APIs.
 
     By default it listens on loopback only. The link that it prints has your token, which the page and everything that nexi
     keeps for you need; programs without it can ask questions, answered from the web alone. Other addresses need a token of
     their own: set NEXI_TOKEN, or `token` in the config.
     """
-    with report_errors():
-        from nexi.web import server
+    from nexi.web import server
 
-        config = load_config()
-        for text in config.notes:
-            print_warning(text)
+    config = load_config()
+    for text in config.notes:
+        print_warning(text)
 
-        def show_link(link: str) -> None:
-            print_note(f"Listening on {link}")
-            if opens_browser:
-                open_browser(link)
+    def show_link(link: str) -> None:
+        print_note(f"Listening on {link}")
+        if opens_browser:
+            open_browser(link)
 
-        server.serve(config, server.ServerOptions(**options), on_listening=show_link)
+    server.serve(config, server.ServerOptions(**options), on_listening=show_link)

@@ -1,7 +1,4 @@
-"""`nexi config`: shows, changes and sets up the settings; also --config and --edit-config.
-
-`nexi.config` validates the settings. This module turns a typed word into a value, and a value into a line.
-"""
+"""`nexi config`: shows, changes and sets up the settings; also --config and --edit-config."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from typing import Any
 
 import click
 
-from nexi.cli.exits import report_errors
 from nexi.cli.options import json_option
 from nexi.config import (
     CHECKS,
@@ -40,16 +36,13 @@ from nexi.config import (
 from nexi.errors import ConfigError
 from nexi.output import print_json, print_note, print_success, print_warning, write
 
-__all__ = ["config_command", "edit_config", "format_window", "print_config_path", "run_setup"]
-
-
 VALUE_WORDS = {"none": None, "yes": True, "on": True, "no": False, "off": False}
 
 
 @click.group("config", invoke_without_command=True)
 @json_option
 @click.pass_context
-def config_command(ctx: click.Context, as_json: bool) -> None:
+def _config_command(ctx: click.Context, as_json: bool) -> None:
     """Show, change and set up the configuration.
 
     Without a command it shows the path and all settings, keys masked. KEY is a setting or a part of one: roles.judge.model,
@@ -58,52 +51,49 @@ def config_command(ctx: click.Context, as_json: bool) -> None:
     """
     if ctx.invoked_subcommand:
         return None
-    with report_errors(as_json=as_json):
-        config = load_config()
-        if not as_json and not config.config_path.exists() and sys.stdin.isatty() and sys.stdout.isatty():
-            write("There is no config file yet. Set up nexi now? [Y/n] ", sys.stderr)
-            if sys.stdin.readline().strip().lower() in ("", "y", "yes"):
-                config = run_setup()
-        exists, settings = config.config_path.exists(), config.to_masked_dict()
-        if as_json:
-            about = {"schema": "nexi-config-1", "path": str(config.config_path), "exists": exists}
-            sources = {name: _setting_source(config, name) for name in config.to_dict()}
-            return print_json({**about, "settings": settings, "sources": sources, "notes": list(config.notes)})
-        for note in config.notes:
-            print_warning(note)
-        width = max(map(len, settings))
-        lines = [f"{config.config_path}{'' if exists else '  (does not exist yet)'}", ""]
-        for name, value in settings.items():
-            source = _setting_source(config, name)
-            lines.append(f"{name:<{width}}  {_format_value(value)}{f'  ({source})' if source != 'default' else ''}".rstrip())
-        write("\n".join(lines) + "\n")
-        if config.endpoint("answer").is_extractive and config.model != "extractive":
-            write("\nNo model is configured. Choose one: nexi config setup\n", sys.stderr)
-        return None
+    config = load_config()
+    if not as_json and not config.config_path.exists() and sys.stdin.isatty() and sys.stdout.isatty():
+        write("There is no config file yet. Set up nexi now? [Y/n] ", sys.stderr)
+        if sys.stdin.readline().strip().lower() in ("", "y", "yes"):
+            config = run_setup()
+    exists, settings = config.config_path.exists(), config.to_masked_dict()
+    if as_json:
+        about = {"schema": "nexi-config-1", "path": str(config.config_path), "exists": exists}
+        sources = {name: _setting_source(config, name) for name in config.to_dict()}
+        return print_json({**about, "settings": settings, "sources": sources, "notes": list(config.notes)})
+    for note in config.notes:
+        print_warning(note)
+    width = max(map(len, settings))
+    lines = [f"{config.config_path}{'' if exists else '  (does not exist yet)'}", ""]
+    for name, value in settings.items():
+        source = _setting_source(config, name)
+        lines.append(f"{name:<{width}}  {_format_value(value)}{f'  ({source})' if source != 'default' else ''}".rstrip())
+    write("\n".join(lines) + "\n")
+    if config.endpoint("answer").is_extractive and config.model != "extractive":
+        write("\nNo model is configured. Choose one: nexi config setup\n", sys.stderr)
+    return None
 
 
-@config_command.command("path")
+@_config_command.command("path")
 def _path_command() -> None:
     """Print the path of the config file."""
-    with report_errors():
-        print_config_path()
+    print_config_path()
 
 
-@config_command.command("get")
+@_config_command.command("get")
 @click.argument("key")
 def _get_command(key: str) -> None:
     """Print the effective value of a setting, keys masked."""
-    with report_errors():
-        name, parts = _split_key(key)
-        value = load_config().to_masked_dict()[name]
-        for part in parts:
-            if not isinstance(value, Mapping) or part not in value:
-                raise ConfigError(f"{key} is not set", fix=f"nexi config set {key} VALUE")
-            value = value[part]
-        write(_format_value(value) + "\n")
+    name, parts = _split_key(key)
+    value = load_config().to_masked_dict()[name]
+    for part in parts:
+        if not isinstance(value, Mapping) or part not in value:
+            raise ConfigError(f"{key} is not set", fix=f"nexi config set {key} VALUE")
+        value = value[part]
+    write(_format_value(value) + "\n")
 
 
-@config_command.command("set", context_settings={"ignore_unknown_options": True})
+@_config_command.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("key")
 @click.argument("value", required=False)
 def _set_command(key: str, value: str | None) -> None:
@@ -111,20 +101,19 @@ def _set_command(key: str, value: str | None) -> None:
 
     Without VALUE it is read from stdin, which keeps keys out of the shell history.
     """
-    with report_errors():
-        word = _read_typed_value(key) if value is None else value
-        name, parts = _split_key(key)
-        new_value = _parse_value(name, parts, word)
-        if parts:
-            new_value = _set_part(read_file_settings().get(name), parts, new_value, key)
-        earlier = _listed_items(name, read_file_settings())
-        place = change_config({name: new_value})
-        lost = [item for item in earlier if item not in _listed_items(name, {name: new_value})]
-        print_success(f"Set {key} in {place}." + (f" No longer in it: {', '.join(lost)}." if lost else ""))
-        _warn_if_overridden(name)
+    word = _read_typed_value(key) if value is None else value
+    name, parts = _split_key(key)
+    new_value = _parse_value(name, parts, word)
+    if parts:
+        new_value = _set_part(read_file_settings().get(name), parts, new_value, key)
+    earlier = _listed_items(name, read_file_settings())
+    place = change_config({name: new_value})
+    lost = [item for item in earlier if item not in _listed_items(name, {name: new_value})]
+    print_success(f"Set {key} in {place}." + (f" No longer in it: {', '.join(lost)}." if lost else ""))
+    _warn_if_overridden(name)
 
 
-@config_command.command("add")
+@_config_command.command("add")
 @click.argument("key")
 @click.argument("value")
 def _add_command(key: str, value: str) -> None:
@@ -132,48 +121,43 @@ def _add_command(key: str, value: str) -> None:
 
     The other items stay; `nexi config set` replaces them.
     """
-    with report_errors():
-        name, _ = _split_key(key)
-        if name not in LIST_SETTINGS:
-            raise ConfigError(f"cannot add to {key}", cause=f"{key} is not a list", fix=f"nexi config set {key} VALUE")
-        new_items = _listed_items(name, {name: _parse_names(name, value)})
-        items = list(dict.fromkeys((*_listed_items(name, read_file_settings()), *new_items)))
-        place = change_config({name: items})
-        print_success(f"Set {key} to {', '.join(items)} in {place}.")
-        _warn_if_overridden(name)
+    name, _ = _split_key(key)
+    if name not in LIST_SETTINGS:
+        raise ConfigError(f"cannot add to {key}", cause=f"{key} is not a list", fix=f"nexi config set {key} VALUE")
+    new_items = _listed_items(name, {name: _parse_names(name, value)})
+    items = list(dict.fromkeys((*_listed_items(name, read_file_settings()), *new_items)))
+    place = change_config({name: items})
+    print_success(f"Set {key} to {', '.join(items)} in {place}.")
+    _warn_if_overridden(name)
 
 
-@config_command.command("unset")
+@_config_command.command("unset")
 @click.argument("key")
 def _unset_command(key: str) -> None:
     """Reset a setting to its default."""
-    with report_errors():
-        name, parts = _split_key(key)
-        if not parts:
-            place = change_config({}, remove=[name])
-        else:
-            place = change_config({name: _remove_part(read_file_settings().get(name), parts, key)})
-        print_success(f"Unset {key} in {place}.")
+    name, parts = _split_key(key)
+    if not parts:
+        place = change_config({}, remove=[name])
+    else:
+        place = change_config({name: _remove_part(read_file_settings().get(name), parts, key)})
+    print_success(f"Unset {key} in {place}.")
 
 
-@config_command.command("setup")
+@_config_command.command("setup")
 def _setup_command() -> None:
     """Set up nexi interactively: find local models, test model and search, and save."""
-    with report_errors():
-        run_setup()
+    run_setup()
 
 
 # one setting
 
 
 def _listed_items(name: str, settings: Mapping[str, Any]) -> list[str]:
-    """The items of a list setting; none for any other."""
     value = settings.get(name) if name in LIST_SETTINGS else None
     return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) and value else []
 
 
 def _warn_if_overridden(name: str) -> None:
-    """Warn that the environment overrides a setting that was changed in the file."""
     if name in load_config().origin.env:
         variables = " or ".join(FIELD_VARIABLES.get(name, ("a variable",)))
         print_warning(f"the environment overrides it; to use the file, unset {variables}")
@@ -238,7 +222,6 @@ def _parse_json(word: str, otherwise: Any) -> Any:
 
 
 def _set_part(whole: Any, parts: tuple[str, ...], value: Any, key: str) -> dict[str, Any]:
-    """Copy a setting with one part set."""
     first, *rest = parts
     mapping: dict[str, Any] = dict(_require_mapping(whole, key))
     mapping[first] = _set_part(mapping.get(first), tuple(rest), value, key) if rest else value
@@ -264,7 +247,6 @@ def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
 
 
 def _setting_source(config: Config, name: str) -> str:
-    """Where a setting comes from."""
     if name in config.origin.env or name == "environment_keys":
         return "environment"
     names = {name, *(old for old, new in OLD_NAMES.items() if new == name)}
@@ -373,7 +355,6 @@ def detect_window(base_url: str, model: str) -> int | None:
 
 
 def format_window(tokens: int | None, largest: int | None) -> str:
-    """Format a context window."""
     if tokens:
         return f"{tokens} tokens"
     return f"up to {largest} tokens" if largest else "window unknown"

@@ -9,7 +9,6 @@ import click
 import msgspec
 
 from nexi.cli.completion import complete_space
-from nexi.cli.exits import report_errors
 from nexi.cli.options import HELP, combine_options, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import clean_line, clean_text, print_json, print_success, print_warning, write
@@ -33,7 +32,7 @@ _name = click.argument("name", shell_complete=complete_space)
 @click.group("spaces", invoke_without_command=True, context_settings=HELP)
 @json_option
 @click.pass_context
-def spaces_command(ctx: click.Context, as_json: bool) -> None:
+def _spaces_command(ctx: click.Context, as_json: bool) -> None:
     """List spaces: questions and files that belong together."""
     if ctx.invoked_subcommand:
         return None
@@ -43,46 +42,43 @@ def spaces_command(ctx: click.Context, as_json: bool) -> None:
 
         return [(space, len(await list_space_sources(nexi.ports, space))) for space in nexi.spaces().list_all()]
 
-    with report_errors(as_json=as_json):
-        spaces = run_with_nexi(list_spaces)
-        if as_json:
-            return print_json({"schema": SCHEMA, "spaces": [{**msgspec.to_builtins(s), "sources": n} for s, n in spaces]})
-        if not spaces:
-            return write("No spaces. Add one: nexi spaces add NAME PATH\n", sys.stderr)
-        for space, count in spaces:
-            parts = [f"{count} source{'s' * (count != 1)}", *_describe_defaults(space)]
-            write(f"{space.address}  {clean_line(' · '.join(parts))}\n")
-        return None
+    spaces = run_with_nexi(list_spaces)
+    if as_json:
+        return print_json({"schema": SCHEMA, "spaces": [{**msgspec.to_builtins(s), "sources": n} for s, n in spaces]})
+    if not spaces:
+        return write("No spaces. Add one: nexi spaces add NAME PATH\n", sys.stderr)
+    for space, count in spaces:
+        parts = [f"{count} source{'s' * (count != 1)}", *_describe_defaults(space)]
+        write(f"{space.address}  {clean_line(' · '.join(parts))}\n")
+    return None
 
 
-@spaces_command.command("add", context_settings=HELP)
+@_spaces_command.command("add", context_settings=HELP)
 @_name
 @click.argument("targets", nargs=-1, metavar="[PATH|DIR|URL]...")
 @_setting_options
 def _add_command(name: str, targets: tuple[str, ...], **settings: Any) -> None:
     """Add a space, with files and pages to search first."""
-    with report_errors():
-        run_with_nexi(lambda nexi: _add_space(nexi, Space(name, **_drop_unset(settings)), targets))
-        print_success(f'Added the space {name}. Ask in it: nexi --space {name} "your question"')
+    run_with_nexi(lambda nexi: _add_space(nexi, Space(name, **_drop_unset(settings)), targets))
+    print_success(f'Added the space {name}. Ask in it: nexi --space {name} "your question"')
 
 
-@spaces_command.command("set", context_settings=HELP)
+@_spaces_command.command("set", context_settings=HELP)
 @_name
 @_setting_options
 def _set_command(name: str, **settings: Any) -> None:
     """Change the instructions or defaults of a space; an empty value removes one."""
-    with report_errors():
-        if not (changes := _drop_unset(settings)):
-            raise click.UsageError("name what to change, for example --instructions")
+    if not (changes := _drop_unset(settings)):
+        raise click.UsageError("name what to change, for example --instructions")
 
-        async def change_space(nexi: Nexi) -> None:
-            nexi.spaces().change(msgspec.structs.replace(nexi.spaces().get(name), **changes))
+    async def change_space(nexi: Nexi) -> None:
+        nexi.spaces().change(msgspec.structs.replace(nexi.spaces().get(name), **changes))
 
-        run_with_nexi(change_space)
-        print_success(f"Changed the space {name}.")
+    run_with_nexi(change_space)
+    print_success(f"Changed the space {name}.")
 
 
-@spaces_command.command("show", context_settings=HELP)
+@_spaces_command.command("show", context_settings=HELP)
 @_name
 @json_option
 def _show_command(name: str, as_json: bool) -> None:
@@ -95,35 +91,33 @@ def _show_command(name: str, as_json: bool) -> None:
         runs = [run for run in nexi.runs().list_runs() if run.space == space.address]
         return space, await list_space_sources(nexi.ports, space), runs[:MAX_SHOWN_RUNS]
 
-    with report_errors(as_json=as_json):
-        space, sources, runs = run_with_nexi(read_space)
-        if as_json:
-            contents = {"sources": [{"url": s.url, "title": s.title} for s in sources], "runs": [r.id for r in runs]}
-            return print_json({"schema": SCHEMA, "space": {**msgspec.to_builtins(space), **contents}})
-        lines = [space.address, *(f"  {text}" for text in _describe_defaults(space))]
-        if space.instructions:
-            lines += ["", "Instructions:", clean_text(space.instructions)]
-        if sources:
-            lines += ["", "Files and pages:"]
-            lines += [f"  {clean_line(s.title or s.url)}  {clean_line(s.url)}" for s in sources[:MAX_SHOWN_SOURCES]]
-            more = len(sources) - MAX_SHOWN_SOURCES
-            lines += [f"  (+{more} more)"] if more > 0 else []
-        if runs:
-            lines += ["", "Questions:", *(f"  {run.id}  {clean_line(run.query)[:70]}" for run in runs)]
-        return write("\n".join(lines) + "\n")
+    space, sources, runs = run_with_nexi(read_space)
+    if as_json:
+        contents = {"sources": [{"url": s.url, "title": s.title} for s in sources], "runs": [r.id for r in runs]}
+        return print_json({"schema": SCHEMA, "space": {**msgspec.to_builtins(space), **contents}})
+    lines = [space.address, *(f"  {text}" for text in _describe_defaults(space))]
+    if space.instructions:
+        lines += ["", "Instructions:", clean_text(space.instructions)]
+    if sources:
+        lines += ["", "Files and pages:"]
+        lines += [f"  {clean_line(s.title or s.url)}  {clean_line(s.url)}" for s in sources[:MAX_SHOWN_SOURCES]]
+        more = len(sources) - MAX_SHOWN_SOURCES
+        lines += [f"  (+{more} more)"] if more > 0 else []
+    if runs:
+        lines += ["", "Questions:", *(f"  {run.id}  {clean_line(run.query)[:70]}" for run in runs)]
+    return write("\n".join(lines) + "\n")
 
 
-@spaces_command.command("rm", context_settings=HELP)
+@_spaces_command.command("rm", context_settings=HELP)
 @_name
 @click.option("--with-files", is_flag=True, help="Also forget its files and pages, except those of other spaces.")
 def _remove_command(name: str, with_files: bool) -> None:
     """Remove a space. Its questions stay in the history, its files in the knowledge base."""
     from nexi.app.spaces import remove_space
 
-    with report_errors():
-        count = run_with_nexi(lambda nexi: remove_space(nexi.ports, name, deletes_files=with_files))
-        source_note = f" and {count} of its sources" if with_files else ""
-        print_success(f"Removed the space {name}{source_note}.")
+    count = run_with_nexi(lambda nexi: remove_space(nexi.ports, name, deletes_files=with_files))
+    source_note = f" and {count} of its sources" if with_files else ""
+    print_success(f"Removed the space {name}{source_note}.")
 
 
 def _drop_unset(settings: dict[str, Any]) -> dict[str, Any]:

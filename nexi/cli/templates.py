@@ -1,8 +1,4 @@
-"""The user's own instructions: `--system TEXT`, and templates in `templates/NAME.md` next to the config.
-
-A template is instructions for the model; one with `{question}` in it wraps the question instead. `nexi templates` lists
-them.
-"""
+"""The user's own instructions: `--system TEXT`, and templates in `templates/NAME.md` next to the config."""
 
 from __future__ import annotations
 
@@ -12,16 +8,12 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from nexi.cli.exits import report_errors
 from nexi.cli.flags import AskFlags
 from nexi.cli.options import json_option
 from nexi.config import nexi_home
 from nexi.errors import ConfigError
 from nexi.files import is_existing_file
 from nexi.output import print_json, write
-
-__all__ = ["apply_template", "list_templates", "system_prompt_of", "templates_command"]
-
 
 MAX_BYTES = 200_000
 PLACEHOLDER = "{question}"
@@ -34,13 +26,11 @@ class _Template(Struct, frozen=True):
 
     @property
     def first_line(self) -> str:
-        """Its first line, shortened."""
         line = next((line.strip() for line in self.text.splitlines() if line.strip()), "").lstrip("# ")
         return line if len(line) <= 60 else line[:59] + "…"
 
     @property
     def wraps_question(self) -> bool:
-        """Whether it has a place for the question."""
         return PLACEHOLDER in self.text
 
 
@@ -49,7 +39,6 @@ def _templates_folder() -> Path:
 
 
 def list_templates(place: Path | None = None) -> list[_Template]:
-    """Read all templates, by name."""
     place = place or _templates_folder()
     try:
         paths = sorted(place.glob("*.md"))
@@ -108,19 +97,17 @@ def _unreadable_error(path: Path, error: Exception) -> ConfigError:
 
 @click.command("templates")
 @json_option
-def templates_command(as_json: bool) -> None:
+def _templates_command(as_json: bool) -> None:
     """List the saved templates."""
     import sys
 
-    with report_errors(as_json=as_json):
-        templates = list_templates()
-        if as_json:
-            rows = [
-                {"name": t.name, "about": t.first_line, "wraps_question": t.wraps_question, "path": str(t.path)}
-                for t in templates
-            ]
-            return print_json({"schema": "nexi-templates-1", "templates": rows})
-        if not templates:
-            return write(f"No templates. Create one: {_templates_folder()}/NAME.md\n", sys.stderr)
-        width = max(len(t.name) for t in templates)
-        return write("".join(f"{t.name:<{width}}  {t.first_line}\n" for t in templates))
+    templates = list_templates()
+    if as_json:
+        rows = [
+            {"name": t.name, "about": t.first_line, "wraps_question": t.wraps_question, "path": str(t.path)} for t in templates
+        ]
+        return print_json({"schema": "nexi-templates-1", "templates": rows})
+    if not templates:
+        return write(f"No templates. Create one: {_templates_folder()}/NAME.md\n", sys.stderr)
+    width = max(len(t.name) for t in templates)
+    return write("".join(f"{t.name:<{width}}  {t.first_line}\n" for t in templates))

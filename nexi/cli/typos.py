@@ -29,11 +29,8 @@ def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[st
 
 
 def find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:
-    """The command that the first word is probably a typo of.
-
-    A word alone is hardly a question. Before other words, only one letter may be added, missing, replaced or exchanged with its
-    neighbour.
-    """
+    """The command that the first word is probably a typo of."""
+    # a word alone is hardly a question; before other words only one letter may be wrong
     word = words[0]
     if not word.isascii() or not word.isalpha():
         return None

@@ -11,7 +11,7 @@ import click
 
 from nexi.cli.delivery import write_export
 from nexi.cli.exits import EXIT_CONTRADICTED, EXIT_NOT_VERIFIED, report_errors
-from nexi.cli.options import HELP, cost_options, json_option
+from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import StoreError
@@ -31,15 +31,13 @@ if TYPE_CHECKING:
 @click.option("--local", is_flag=True, help="Use stored pages and local models only; no network access.")
 @click.option("--refetch", is_flag=True, help="Fetch the pages again and report which are gone or changed.")
 @click.option("--strict", is_flag=True, help="Also fail for sentences that cite nothing.")
-@click.option(
-    "--time-target", type=click.FloatRange(0, min_open=True), metavar="S", help="Stop searching and judging after S seconds."
-)
+@click.option("--time-target", type=MORE_THAN_ZERO, metavar="S", help="Stop searching and judging after S seconds.")
 @cost_options
 @click.option("-v", "--verbose", is_flag=True, help="Also show sentences that were found, with their passages.")
 @json_option
 @click.option("--format", "form", type=click.Choice(["md", "json", "html"]), help="Output format; html is one page.")
 @click.option("-o", "--output", metavar="FILE", help="Write to a new FILE; - for stdout.")
-def verify_command(
+def _verify_command(
     target: str,
     audit: bool,
     against: tuple[str, ...],

@@ -1,14 +1,8 @@
 """Config: all settings in one value. Loads, checks and saves them; the only reader of the environment.
 
-The doors and `app` above pass a Config whole; the errors and the prompts are below. What a backend, a fetcher or a model does
-with its settings is not known here, and nothing here uses the network.
-
 A setting comes from a flag, else the environment, else the file, else its default. Keys from the environment are kept apart
-from the settings, so they are never written to the file, and each is sent only to the host it belongs to.
-
-To add a setting, declare it in `fields.Settings` and add its row to the tables in the documentation.
-
-Every search needs what is imported here; the setup and the prompts are imported on first use.
+from the settings, so they are never written to the file, and each is sent only to the host it belongs to. Every search needs
+what is imported here; the setup and the prompts are imported on first use.
 """
 
 from __future__ import annotations
@@ -78,10 +72,7 @@ _PROMPTS = (
     "get_system_prompt",
 )
 _SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "SetupQuestion", "ensure_config", "run_first_time_setup")
-_LAZY = {
-    **dict.fromkeys(_PROMPTS, "_prompts"),
-    **dict.fromkeys(_SETUP, "_setup"),
-}
+_LAZY = {**dict.fromkeys(_PROMPTS, "_prompts"), **dict.fromkeys(_SETUP, "_setup")}
 
 
 if not TYPE_CHECKING:  # the names are declared above; a checker would take any other name for one of them

@@ -1,7 +1,4 @@
-"""Checks: the kinds of values that settings can have. A check takes the name to report and the value, and yields what is wrong.
-
-The file, the flags, the environment and code are checked alike. Which setting has which check is declared in `fields`.
-"""
+"""Checks of the values of settings. A check takes the name to report and the value, and yields what is wrong."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from typing import Any, TypeAlias
 from nexi.config._names import EFFORT_LEVELS, ROLES
 from nexi.config._values import parse_names, parse_proxy_url, parse_searxng_url, split_url
 
-TOOLS_OF_NEXI = frozenset(
+_TOOLS_OF_NEXI = frozenset(
     ["web_search", "web_get", "local_search", "search", "scrape", "final_answer", "security_search", "stackexchange", "grep"]
 )
-MAX_NUMBER = 10**15  # a larger number is a typing mistake, and would overflow where limits are multiplied
+_MAX_NUMBER = 10**15  # a larger number is a typing mistake, and would overflow where limits are multiplied
 Check: TypeAlias = Callable[[str, Any], Iterator[str]]
 
 
@@ -30,6 +27,21 @@ def _make_check(requirement: str, is_valid: Callable[[Any], bool], *, secret: bo
     return check
 
 
+def _make_items_check(requirement: str, item_check: Check, *, kind: Any = Mapping, secret: bool = False) -> Check:
+    """Build a check of every value of an object, under its own name, or of every item of a list."""
+    whole_check = _make_check(requirement, lambda v: isinstance(v, kind), secret=secret)
+
+    def check(name: str, value: Any) -> Iterator[str]:
+        if not isinstance(value, kind):
+            yield from whole_check(name, value)
+            return
+        items = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
+        for key, item in items:
+            yield from item_check(name if key is None else f"{name}.{key}", item)
+
+    return check
+
+
 def quote_value(value: Any) -> str:
     """The value as JSON, cut to the length of a message."""
     try:
@@ -39,12 +51,12 @@ def quote_value(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _is_int(value: Any, minimum: int, maximum: int = MAX_NUMBER) -> bool:
+def _is_int(value: Any, minimum: int, maximum: int = _MAX_NUMBER) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= maximum
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_NUMBER
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
 
 
 def _is_line(value: Any) -> bool:
@@ -110,42 +122,11 @@ def check_private_exceptions(name: str, value: Any) -> Iterator[str]:
             yield f"{name} has {quote_value(entry)}, which is no host, host:port or network"
 
 
-def check_api_keys(name: str, value: Any) -> Iterator[str]:
-    if not isinstance(value, Mapping):
-        yield f"{name} must be an object of provider names and keys"
-        return
-    for provider, keys in value.items():
-        if not _is_key(keys) and not (isinstance(keys, list | tuple) and all(_is_key(key) for key in keys)):
-            yield f"{name}.{provider} must be a key or a list of keys, each one line of ASCII text"
-
-
-def check_service_urls(name: str, value: Any) -> Iterator[str]:
-    if not isinstance(value, Mapping):
-        yield f"{name} must be an object of service names and addresses"
-        return
-    for service, url in value.items():
-        if not _is_web_url(url):
-            yield f"{name}.{service} must start with http:// or https:// and name a host"
-
-
-def check_url_list(name: str, value: Any) -> Iterator[str]:
-    if not isinstance(value, list | tuple):
-        yield f"{name} must be a list of addresses (got {quote_value(value)})"
-        return
-    for url in value:
-        if not _is_web_url(url):
-            yield f"{name} must have addresses that start with http:// or https:// and name a host"
-
-
-def check_tools(name: str, value: Any) -> Iterator[str]:
-    if not isinstance(value, list | tuple):
-        yield f"{name} must be a list of names (got {quote_value(value)})"
-        return
-    for tool in value:
-        if not isinstance(tool, str) or re.fullmatch(r"[a-z][a-z0-9_-]{0,49}", tool) is None:
-            yield f"{name} must have the names of files in the folder plugins, in small letters (got {quote_value(tool)})"
-        elif tool.replace("-", "_") in TOOLS_OF_NEXI:
-            yield f"{name} has {quote_value(tool)}, and nexi has a tool of that name: rename the file"
+def _check_tool(name: str, tool: Any) -> Iterator[str]:
+    if not isinstance(tool, str) or re.fullmatch(r"[a-z][a-z0-9_-]{0,49}", tool) is None:
+        yield f"{name} must have the names of files in the folder plugins, in small letters (got {quote_value(tool)})"
+    elif tool.replace("-", "_") in _TOOLS_OF_NEXI:
+        yield f"{name} has {quote_value(tool)}, and nexi has a tool of that name: rename the file"
 
 
 def check_roles(name: str, value: Any) -> Iterator[str]:
@@ -156,23 +137,18 @@ def check_roles(name: str, value: Any) -> Iterator[str]:
         if role not in ROLES:
             yield f"{name} has {quote_value(role)}, which is none of {', '.join(ROLES)}"
         elif not isinstance(part, Mapping):
-            yield f"{name}.{role} must be an object with any of {', '.join(ROLE_CHECKS)}"
+            yield f"{name}.{role} must be an object with any of {', '.join(_ROLE_CHECKS)}"
         else:
             for key, setting in part.items():
-                if key not in ROLE_CHECKS:
-                    yield f"{name}.{role} has {quote_value(key)}, which is none of {', '.join(ROLE_CHECKS)}"
+                if key not in _ROLE_CHECKS:
+                    yield f"{name}.{role} has {quote_value(key)}, which is none of {', '.join(_ROLE_CHECKS)}"
                 else:
-                    yield from ROLE_CHECKS[key](f"{name}.{role}.{key}", setting)
+                    yield from _ROLE_CHECKS[key](f"{name}.{role}.{key}", setting)
 
 
-def check_prices(name: str, value: Any) -> Iterator[str]:
-    if not isinstance(value, Mapping):
-        yield f"{name} must be an object of model names (got {quote_value(value)})"
-        return
-    for model, price in value.items():
-        is_pair = isinstance(price, Mapping) and set(price) == {"input", "output"}
-        if not is_pair or not all(_is_number(p) and p >= 0 for p in price.values()):
-            yield f"{name}.{model} must have input and output, in dollars per million tokens (got {quote_value(price)})"
+def _is_price(value: Any) -> bool:
+    is_pair = isinstance(value, Mapping) and set(value) == {"input", "output"}
+    return is_pair and all(_is_number(price) and price >= 0 for price in value.values())
 
 
 def whole_number_up_to(maximum: int) -> Check:
@@ -234,4 +210,23 @@ PROXY_URL = _make_check(
     ),
     secret=True,
 )
-ROLE_CHECKS: Mapping[str, Check] = {"base_url": WEB_URL, "api_key": KEY, "model": LINE, "max_context": POSITIVE_INT}
+API_KEYS = _make_items_check(
+    "must be an object of provider names and keys",
+    _make_check(
+        "must be a key or a list of keys, each one line of ASCII text",
+        lambda v: _is_key(v) or (isinstance(v, list | tuple) and all(map(_is_key, v))),
+        secret=True,
+    ),
+    secret=True,
+)
+SERVICE_URLS = _make_items_check("must be an object of service names and addresses", WEB_URL, secret=True)
+URL_LIST = _make_items_check(
+    "must be a list of addresses",
+    _make_check("must have addresses that start with http:// or https:// and name a host", _is_web_url, secret=True),
+    kind=(list, tuple),
+)
+TOOLS = _make_items_check("must be a list of names", _check_tool, kind=(list, tuple))
+PRICES = _make_items_check(
+    "must be an object of model names", _make_check("must have input and output, in dollars per million tokens", _is_price)
+)
+_ROLE_CHECKS: Mapping[str, Check] = {"base_url": WEB_URL, "api_key": KEY, "model": LINE, "max_context": POSITIVE_INT}

@@ -1,7 +1,4 @@
-"""The environment: settings and keys from its variables, the folders for files, the editor, the terminal.
-
-Each variable must pass the check of its setting. The file is not known here.
-"""
+"""The environment: settings and keys from its variables, the folders for files, the editor, the terminal."""
 
 from __future__ import annotations
 
@@ -51,10 +48,8 @@ def _parse_variable(name: str, value: str) -> Any:
 
 
 def override_roles(roles: Mapping[str, Mapping[str, Any]], changes: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The roles without what `changes` replaces in the answer role.
-
-    The extractive model means that no model is called, so it replaces every role.
-    """
+    """The roles without what `changes` replaces in the answer role."""
+    # the extractive model means that no model is called, so it replaces every role
     if changes.get("model") == EXTRACTIVE:
         return {}
     names = {"model"} & set(changes) | ({"base_url", "api_key"} if "base_url" in changes else set())
@@ -92,7 +87,6 @@ def reader_environment() -> dict[str, str]:
 
 
 def wants_color(env: Mapping[str, str] | None = None) -> bool:
-    """Whether the environment allows colours."""
     env = os.environ if env is None else env
     return not env.get("NO_COLOR") and not is_dumb_terminal(env)
 
@@ -117,7 +111,6 @@ def nexi_home(env: Mapping[str, str] | None = None, *, windows: bool = os.name =
 
 
 def nexi_cache(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> Path:
-    """The folder for files that may be deleted at any time."""
     env = os.environ if env is None else env
     if windows or env.get("NEXI_HOME", "").strip():
         return nexi_home(env, windows=windows) / "cache"

@@ -22,10 +22,8 @@ MAX_FILE_BYTES = 1_000_000
 
 
 def load_config(path: Path | str | None = None, env: Mapping[str, str] | None = None) -> Config:
-    """Load the file, overridden by the environment. A missing file is no error; an unusable one is. Raises ConfigError.
-
-    With a `path`, all other files are beside it, unless NEXI_HOME is set.
-    """
+    """Load the file, overridden by the environment. A missing file is no error; an unusable one is. Raises ConfigError."""
+    # with a path, all other files are beside it, unless NEXI_HOME is set
     env = os.environ if env is None else env
     place = Path(path).absolute() if path is not None else None
     home = nexi_home(env) if place is None or env.get("NEXI_HOME", "").strip() else place.parent
@@ -90,10 +88,8 @@ def _find_notes(config: Config) -> Iterator[str]:
 
 
 def save_config(config: Config, path: Path | str | None = None) -> Path:
-    """Write the settings atomically, readable by the owner only. Raises StoreError.
-
-    Settings from the environment are not written, and unknown content of the file is kept.
-    """
+    """Write the settings atomically, readable by the owner only. Raises StoreError."""
+    # settings from the environment are not written, and unknown content of the file is kept
     from nexi.files import replace_file
 
     place = Path(path) if path is not None else config.config_path
@@ -117,10 +113,8 @@ def save_config(config: Config, path: Path | str | None = None) -> Path:
 
 
 def change_config(changes: Mapping[str, Any], *, remove: Iterable[str] = (), path: Path | str | None = None) -> Path:
-    """Set and remove settings of the file, and leave the rest of it as it is. Raises ConfigError or StoreError.
-
-    The changed file is checked, so that an unusable setting can be corrected. The environment is not read.
-    """
+    """Set and remove settings of the file, and leave the rest of it as it is. Raises ConfigError or StoreError."""
+    # the changed file is checked, so that an unusable setting can be corrected; the environment is not read
     place = Path(path).absolute() if path is not None else nexi_home() / "config.json"
     removals = {*remove, *changes}
     if "base_url" in removals:

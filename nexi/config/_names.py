@@ -1,10 +1,10 @@
-"""Constants of the configuration: defaults, providers, effort levels, and the environment variables that are no settings.
-
-Everything else in this package reads them; they know nothing of it.
-"""
+"""Constants of the configuration: defaults, providers, effort levels, and the environment variables that are no settings."""
 
 from __future__ import annotations
 
+import json
+from functools import cache
+from pathlib import Path
 from typing import Literal, TypeAlias, TypedDict
 
 EndpointRole: TypeAlias = Literal["answer", "extract", "judge"]
@@ -18,30 +18,6 @@ ROLES: tuple[EndpointRole, ...] = ("answer", "extract", "judge")
 REQUIRED = ("base_url", "api_key", "model", "default_effort", "max_output_tokens")
 OLD_NAMES = {"max_timeout": "time_target"}
 FREE_BACKENDS = ("services",)
-SERVICE_NAMES = {
-    "services": "open services",
-    "duckduckgo": "DuckDuckGo",
-    "searxng": "SearXNG",
-    "arxiv": "arXiv",
-    "stackexchange": "Stack Exchange",
-    "openalex": "OpenAlex",
-    "europepmc": "Europe PMC",
-    "pubmed": "PubMed",
-    "semanticscholar": "Semantic Scholar",
-    "doaj": "DOAJ",
-    "clinicaltrials": "ClinicalTrials.gov",
-    "hackernews": "Hacker News",
-    "github": "GitHub",
-    "pypi": "PyPI",
-    "npm": "npm",
-    "crates": "crates.io",
-    "yacy": "YaCy",
-    "kiwix": "kiwix-serve",
-    "gdelt": "GDELT",
-    "archive": "Internet Archive",
-    "wayback": "Wayback Machine",
-    "openlibrary": "Open Library",
-}
 KEYED_BACKENDS = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 KEY_HOSTS = {"openrouter.ai": "openrouter", "api.openai.com": "openai"}
 KEY_VARIABLES = {
@@ -78,6 +54,11 @@ EFFORT_LEVELS: dict[str, EffortLevel] = {
 }
 
 
+@cache
+def _read_service_names() -> dict[str, str]:
+    names: dict[str, str] = json.loads(Path(__file__).with_name("service_names.json").read_bytes())
+    return names
+
+
 def name_service(backend: str) -> str:
-    """The name of a search service for people."""
-    return SERVICE_NAMES.get(backend, backend.capitalize())
+    return _read_service_names().get(backend, backend.capitalize())

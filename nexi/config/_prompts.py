@@ -26,7 +26,6 @@ def get_system_prompt(effort: str, max_iter: int | None = None, *, today: str = 
 
 
 def get_compaction_prompt(original_query: str, content: str, target_words: int = 5000, *, config: Config | None = None) -> str:
-    """The prompt for compacting a conversation."""
     folder = config.prompts_dir if config else None
     return render("compaction", folder=folder, original_query=original_query, content=content, target_words=target_words)
 

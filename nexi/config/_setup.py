@@ -22,8 +22,6 @@ Ask: TypeAlias = Callable[[str], str]
 
 @dataclass(frozen=True)
 class SetupQuestion:
-    """The question about one setting."""
-
     name: str
     text: str
     secret: bool = False
@@ -88,10 +86,8 @@ def run_first_time_setup(
 ) -> Config:
     """Ask for the settings that matter, save them, and load the result. Raises ConfigError when the input ends.
 
-    One of `offers` can be chosen by its number instead of address, key and model. `window` returns the real context window
-    of the model at an address, if its server reports it, and `list_models` the models at an address with a key.
-    `find_failures` tests the answers; after a failure the user decides whether they are saved. With a `container_engine`,
-    who has no SearXNG is asked whether nexi may start one.
+    `window` returns the context window of the model at an address, if its server reports it, and `list_models` the models at
+    an address with a key. With a `container_engine`, who has no SearXNG is asked whether nexi may start one.
     """
     env = os.environ if env is None else env
     say = say or _print_line
@@ -186,7 +182,6 @@ class _Dialogue:
         return listing[int(answer) - 1] if answer.isdecimal() and 1 <= int(answer) <= len(listing) else answer
 
     def _ask_question(self, question: SetupQuestion, current: str | None = None) -> str:
-        """Ask until the answer is valid."""
         current = str(getattr(self.config, question.name)) if current is None else current
         default = mask_key(current) if question.secret else current
         ask = self.ask_secret if question.secret else self.ask

@@ -1,7 +1,4 @@
-"""Values of settings, addresses and keys among them: how they are kept, how they stand in JSON, and what may be shown of them.
-
-Of settings only the names of known key owners are known here.
-"""
+"""Values of settings: how they are kept, how they stand in JSON, and what may be shown."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from nexi.config._names import KEY_HOSTS, Keys
 
 
 def freeze_value(value: Any) -> Any:
-    """A copy of our own: text trimmed, lists as tuples."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, list | tuple):

@@ -1,7 +1,4 @@
-"""Config: the settings, and what follows from them. A value, built once and passed whole.
-
-Files and the environment are read elsewhere in this package.
-"""
+"""Config: the settings, and what follows from them. A value, built once and passed whole."""
 
 from __future__ import annotations
 
@@ -10,25 +7,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from nexi.config import _names
 from nexi.config._checks import quote_value
 from nexi.config._environment import nexi_cache, nexi_home, override_roles
-from nexi.config._names import (
-    ALWAYS,
-    DEFAULT_BASE_URL,
-    EMBEDDING_LIBRARIES,
-    EMBEDDING_MODEL,
-    EXTRACTIVE,
-    FREE_BACKENDS,
-    GUEST_KEEP_DAYS,
-    GUEST_PERSON,
-    KEY_VARIABLES,
-    KEYED_BACKENDS,
-    OLD_NAMES,
-    PRIVATE_BACKENDS,
-    ROLES,
-    EndpointRole,
-    Keys,
-)
+from nexi.config._names import DEFAULT_BASE_URL, EXTRACTIVE, OLD_NAMES, ROLES, EndpointRole, Keys
 from nexi.config._values import (
     deduplicate_keys,
     find_key_owner,
@@ -68,7 +50,6 @@ class Endpoint:
 
     @property
     def is_extractive(self) -> bool:
-        """Whether this is the built-in model, which sends no requests."""
         return self.model == EXTRACTIVE
 
 
@@ -85,6 +66,16 @@ def _with_parameters_of(source: Callable[P, object]) -> Callable[[Callable[..., 
         return function
 
     return keep
+
+
+class _Place:
+    """A path below the folder for all files, or below that of the person."""
+
+    def __init__(self, *parts: str, is_personal: bool = False) -> None:
+        self._parts, self._is_personal = parts, is_personal
+
+    def __get__(self, config: Config, owner: object) -> Path:
+        return (config.personal_dir if self._is_personal else config.root).joinpath(*self._parts)
 
 
 class Config(Settings):
@@ -109,7 +100,6 @@ class Config(Settings):
 
     @property
     def max_timeout(self) -> int | None:
-        """The old name of `time_target`."""
         return self.time_target
 
     @classmethod
@@ -151,8 +141,7 @@ class Config(Settings):
 
     @property
     def embedding_library(self) -> str:
-        """`embedding_model` if it names a library and a model that run on this machine; else empty."""
-        return self.embedding_model if self.embedding_model.startswith(EMBEDDING_LIBRARIES) else ""
+        return self.embedding_model if self.embedding_model.startswith(_names.EMBEDDING_LIBRARIES) else ""
 
     def embedding_endpoint(self) -> Endpoint | None:
         """Where texts are turned into vectors; None if no endpoint is set. A model alone means the main address."""
@@ -161,7 +150,7 @@ class Config(Settings):
             return None
         own = next(iter(self.keys_for("embedding")), "")
         keys = self._endpoint_keys(base_url, {"api_key": own, "base_url": self.embedding_base_url})
-        return Endpoint(base_url, keys, self.embedding_model or EMBEDDING_MODEL, self.max_context)
+        return Endpoint(base_url, keys, self.embedding_model or _names.EMBEDDING_MODEL, self.max_context)
 
     def _endpoint_keys(self, base_url: str, part: Mapping[str, Any]) -> Keys:
         """A key goes with the address it was set for; any other address gets only keys that are known to be its own."""
@@ -183,10 +172,8 @@ class Config(Settings):
         return self.api_key if parse_site(address) == parse_site(self.base_url) else ""
 
     def _environment_key(self, owner: str) -> str:
-        """The key of this address; else OPENAI_API_KEY, which many servers accept, if the user chose the address.
-
-        A file that names another address and its own key keeps the two together.
-        """
+        """The key of this address; else OPENAI_API_KEY, which many servers accept, if the user chose the address."""
+        # a file that names another address and its own key keeps the two together
         keys = self.origin.env_keys
         if keys.get(owner) or self._is_typed_in_browser:
             return keys.get(owner, "")
@@ -217,12 +204,11 @@ class Config(Settings):
         return deduplicate_keys(self.origin.env_keys.get(provider, ""), *keys)
 
     def search_chain(self) -> tuple[str, ...]:
-        """The search backends to try, in order."""
         if names := parse_names(self.search_backend):
             return names
         if self.searxng_url or self.searxng_instances:
             return ("searxng",)
-        others = tuple(name for name in KEYED_BACKENDS if self.keys_for(name)) or FREE_BACKENDS
+        others = tuple(name for name in _names.KEYED_BACKENDS if self.keys_for(name)) or _names.FREE_BACKENDS
         return ("searxng", *others) if self.searxng_autostart else others
 
     def searxng_urls(self) -> tuple[str, ...]:
@@ -241,7 +227,6 @@ class Config(Settings):
 
     @property
     def trust(self) -> Trust:
-        """The certificates that every client trusts."""
         from nexi.net.trust import Trust
 
         return Trust(self.ssl_cert_file, self.ssl_cert_dir)
@@ -252,14 +237,13 @@ class Config(Settings):
         """The settings as JSON values for people and logs: keys are masked, addresses have no password."""
         data = {name: declaration.mask(getattr(self, name)) for name, declaration in DECLARATIONS.items()}
         if self.origin.env_keys:
-            data["environment_keys"] = {KEY_VARIABLES[k]: mask_key(v) for k, v in self.origin.env_keys.items()}
+            data["environment_keys"] = {_names.KEY_VARIABLES[k]: mask_key(v) for k, v in self.origin.env_keys.items()}
         return data
 
     # Places
 
     @property
     def root(self) -> Path:
-        """The folder for all files."""
         return self.home or nexi_home()
 
     def for_person(self, person: str) -> Config:
@@ -268,9 +252,9 @@ class Config(Settings):
 
     def for_guests(self) -> Config:
         """The config for callers whom a server does not know: the web alone, and files of their own, kept for a day."""
-        chain = tuple(name for name in parse_names(self.search_backend) if name not in PRIVATE_BACKENDS)
+        chain = tuple(name for name in parse_names(self.search_backend) if name not in _names.PRIVATE_BACKENDS)
         return self.override(
-            person=GUEST_PERSON,
+            person=_names.GUEST_PERSON,
             search_backend=chain,
             knowledge=False,
             qdrant_url="",
@@ -281,17 +265,16 @@ class Config(Settings):
             tools=(),
             system_prompt="",
             share=False,
-            runs_keep_days=min(self.runs_keep_days, GUEST_KEEP_DAYS),
+            runs_keep_days=min(self.runs_keep_days, _names.GUEST_KEEP_DAYS),
         )
 
     @property
     def always_wants_token(self) -> bool:
-        """Whether guests may not even ask."""
-        return self.serve_token == ALWAYS
+        return self.serve_token == _names.ALWAYS
 
     @property
     def is_for_guests(self) -> bool:
-        return self.person == GUEST_PERSON
+        return self.person == _names.GUEST_PERSON
 
     @property
     def personal_dir(self) -> Path:
@@ -302,25 +285,16 @@ class Config(Settings):
     def config_path(self) -> Path:
         return self.origin.path if self.origin.path and not self._has_moved() else self.root / "config.json"
 
-    @property
-    def history_path(self) -> Path:
-        return self.personal_dir / "history.jsonl"
-
-    @property
-    def spaces_path(self) -> Path:
-        return self.personal_dir / "spaces.db"
-
-    @property
-    def knowledge_path(self) -> Path:
-        return self.personal_dir / "knowledge.db"
-
-    @property
-    def runs_dir(self) -> Path:
-        return self.personal_dir / "runs"
-
-    @property
-    def pages_dir(self) -> Path:
-        return self.personal_dir / "pages"
+    history_path = _Place("history.jsonl", is_personal=True)
+    spaces_path = _Place("spaces.db", is_personal=True)
+    knowledge_path = _Place("knowledge.db", is_personal=True)
+    runs_dir = _Place("runs", is_personal=True)
+    pages_dir = _Place("pages", is_personal=True)
+    state_dir = _Place("state")
+    # the user's own versions of the container's settings and of the prompts, and backends and fetchers, one file each
+    searxng_settings = _Place("searxng", "default-settings.yml")
+    prompts_dir = _Place("prompts")
+    plugins_dir = _Place("plugins")
 
     @property
     def page_cache_dir(self) -> Path:
@@ -328,27 +302,7 @@ class Config(Settings):
         return self.personal_dir / "cache" / "pages" if self.person else self.cache_dir / "pages"
 
     @property
-    def state_dir(self) -> Path:
-        return self.root / "state"
-
-    @property
-    def searxng_settings(self) -> Path:
-        """The user's own version of the container's settings, if there is one."""
-        return self.root / "searxng" / "default-settings.yml"
-
-    @property
-    def prompts_dir(self) -> Path:
-        """The folder of the user's own versions of the prompts, if there is one."""
-        return self.root / "prompts"
-
-    @property
-    def plugins_dir(self) -> Path:
-        """The folder of the user's own backends and fetchers, one file each, if there is one."""
-        return self.root / "plugins"
-
-    @property
     def cache_dir(self) -> Path:
-        """The folder for files that may be deleted at any time."""
         if self.origin.cache and not self._has_moved():
             return self.origin.cache
         return self.home / "cache" if self.home else nexi_cache()

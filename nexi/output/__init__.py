@@ -1,7 +1,6 @@
 """Terminal output: data on stdout, everything else on stderr.
 
-Callers use the print functions, or pass the events of a run to a `Screen`. Rich is imported only if there is a terminal to
-draw on, and the screen only by a run.
+Rich is imported only if there is a terminal to draw on, and the screen only by a run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A display at the bottom of a terminal that is redrawn several times a second.
-
-`screen` and `panel` define its content; rich is imported only if there is a terminal to draw on.
-"""
+"""A display at the bottom of a terminal that is redrawn several times a second."""
 
 from __future__ import annotations
 
@@ -60,7 +57,6 @@ class LiveDisplay(ABC):
         self._body, self._is_apart = text, apart
 
     def draw_tail(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Draw as much of the end of the answer as fits."""
         from rich.segment import Segment
 
         from nexi.output._markdown import render_markdown

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nexi.errors import NexiError, StoppedError
-from nexi.output.streams import columns_of, open_console, takes_colors, write, write_raw
-from nexi.output.wrapping import wrap_text
-from nexi.text.controls import clean_line, clean_text, escape_json
+from nexi.output.streams import open_console, print_styled, takes_colors, write, write_raw
+from nexi.text.controls import clean_line, escape_json
 
 if TYPE_CHECKING:
     from nexi.app import RunResult
@@ -81,7 +80,6 @@ def print_result_summary(
 
 
 def cost_text(cost: float | None) -> str:
-    """Format a cost in USD."""
     if cost is None:
         return "cost unknown"
     return f"${cost:.4f}" if cost >= 0.0001 else ("under $0.0001" if cost > 0 else "free")
@@ -104,8 +102,6 @@ def print_error(message: str, plain: bool | None = None) -> None:
 
 
 def create_progress_callback(verbose: bool = False, plain: bool | None = None) -> Callable[[str, int, int], None]:
-    """Create a callback for `run_search` that prints progress to stderr."""
-
     def callback(message: str, iteration: int, max_iter: int) -> None:
         print_note(f"[{iteration}/{max_iter}] {message}" if verbose else message, plain, "dim")
 
@@ -163,9 +159,4 @@ def answer_json(result: RunResult, question: str = "") -> dict[str, Any]:
 
 def print_note(message: str, plain: bool | None = None, style: str = "") -> None:
     """Print a line to stderr, coloured if the terminal allows it."""
-    if not takes_colors(sys.stderr, plain):
-        return write(message + "\n", sys.stderr)
-    from rich.text import Text
-
-    wrapped = wrap_text(clean_text(message), columns_of(sys.stderr))
-    return open_console("stderr").print(Text(wrapped, style=style), soft_wrap=True)
+    print_styled(message, style, "stderr", plain)

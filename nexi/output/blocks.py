@@ -1,7 +1,7 @@
 """Cuts streamed Markdown into blocks that will not change any more.
 
-Pure. A heading is complete at its line end, code at its closing fence, a list before text that is neither an item nor
-indented, anything else at a blank line. The joined blocks are the text.
+A heading is complete at its line end, code at its closing fence, a list before text that is neither an item nor indented,
+anything else at a blank line. The joined blocks are the text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ class BlockStream:
 
     @property
     def open_block(self) -> str:
-        """The unfinished block."""
         return "".join(self._lines) + self._line
 
     def feed(self, text: str) -> list[str]:
@@ -38,7 +37,6 @@ class BlockStream:
         return blocks
 
     def finish(self) -> str:
-        """Return the unfinished block and reset."""
         rest = self.open_block
         self._cut_block()
         self._line = self._fence = ""

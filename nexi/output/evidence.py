@@ -8,8 +8,7 @@ from typing import Any
 
 from nexi.output._sources import site_of, source_json
 from nexi.output.proof import GOOD, SIGNS, claim_json, describe_evidence, plain_passage, verdict_words
-from nexi.output.streams import columns_of, open_console, takes_colors, write
-from nexi.output.wrapping import wrap_text
+from nexi.output.streams import open_console, print_styled, takes_colors, write
 from nexi.text.controls import clean_line
 from nexi.text.plain import strip_heading_marks
 from nexi.types import Claim, Evidence, Review, Source
@@ -26,7 +25,7 @@ def print_evidence(source: Source, review: Review | None, texts: Mapping[str, st
     write(f"[{source.number}] {title or site_of(url)}\n    {url}\n")
     for claim in claims:
         sign, style = SIGNS[claim.verdict], "bold" if claim.verdict in GOOD else "bold yellow"
-        _print_line(f"\n{sign} {verdict_words(claim)}: {clean_line(claim.text)}", style)
+        print_styled(f"\n{sign} {verdict_words(claim)}: {clean_line(claim.text)}", style)
         for evidence in claim.evidence:
             if evidence.number == source.number:
                 _print_passage(evidence, texts.get(evidence.digest, ""))
@@ -35,7 +34,6 @@ def print_evidence(source: Source, review: Review | None, texts: Mapping[str, st
 
 
 def evidence_json(run_id: str, source: Source, review: Review | None) -> dict[str, Any]:
-    """The object that `nexi evidence --json` prints."""
     sentences = []
     for claim in claims_citing(review, source.number):
         sentence = claim_json(claim)
@@ -45,14 +43,6 @@ def evidence_json(run_id: str, source: Source, review: Review | None) -> dict[st
 
 def claims_citing(review: Review | None, number: int) -> Sequence[Claim]:
     return [claim for claim in review.proof.checked if number in claim.numbers] if review else []
-
-
-def _print_line(line: str, style: str) -> None:
-    if not takes_colors(sys.stdout):
-        return write(line + "\n")
-    from rich.text import Text
-
-    return open_console("stdout").print(Text(wrap_text(line, columns_of(sys.stdout)), style=style), soft_wrap=True)
 
 
 def _print_passage(evidence: Evidence, text: str) -> None:

@@ -1,7 +1,6 @@
 """Shows a research run: a panel with a line for each researcher on a terminal, plain lines elsewhere.
 
-All numbers come from the state that the reducer folds from the facts, so that this panel, the page and other programs
-agree. A resumed run starts with the state it had.
+All numbers come from the state that the reducer folds from the facts, so that this panel and the page agree.
 """
 
 from __future__ import annotations
@@ -125,7 +124,6 @@ class _Panel(LiveDisplay, ProgressDisplay):
 
 
 def format_bar(researcher: Researcher, *, is_plain: bool = False) -> str:
-    """A bar of the work a researcher has done."""
     full, empty = ("#", "-") if is_plain else ("━", "╌")
     columns = BAR_COLUMNS * researcher.units // UNITS_PER_RESEARCHER
     return full * columns + empty * (BAR_COLUMNS - columns)
@@ -166,7 +164,6 @@ def format_researcher(researcher: Researcher) -> str:
 
 
 def _format_estimate(event: AgendaSet) -> str:
-    """The estimate of the run, shown when it starts to spend."""
     return f"Depth {event.complexity}: {clean_line(event.estimate)}. Press Ctrl-C once to write the report now."
 
 

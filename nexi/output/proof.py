@@ -11,8 +11,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from nexi.answers.answered import describe_answered
-from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write
-from nexi.output.wrapping import wrap_text
+from nexi.output.streams import is_tty, print_styled, takes_colors, write
 from nexi.text.controls import clean_line
 from nexi.text.plain import plain
 from nexi.types import STANDINGS, Answered, Claim, Evidence, Proof, Review, Verdict
@@ -108,39 +107,24 @@ def figures_line(review: Review | None, sources: int = 0, conflicts: int = 0) ->
 
 
 def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0) -> None:
-    """Print the verification line to stdout, as part of the answer."""
     line = figures_line(review, sources, conflicts)
     if not line or review is None:
-        return None
-    if not takes_colors(sys.stdout):
-        return write(f"\n{line}\n")
-    from rich.text import Text
-
+        return
     # A green tick needs a judge for every sentence; what is only found has a neutral sign.
     proof = review.proof
     sign, style = ("✓", "green") if proof.supported == len(proof.checked) else ("○", "cyan")
     if review.dropped or any(c.verdict in REJECTED or c.standing for c in proof.checked):
         sign, style = "!", "yellow"
-    screen = open_console("stdout")
-    screen.print()
-    return screen.print(Text(wrap_text(f"{sign} {line}", columns_of(sys.stdout)), style=style), soft_wrap=True)
+    print_styled(f"\n{sign} {line}" if takes_colors(sys.stdout) else f"\n{line}", style)
 
 
 def print_answered(answered: Answered) -> None:
     """Print whether the question is answered, unless it is: as part of the answer on a terminal, else as a warning."""
     line = describe_answered(answered)
-    if not line:
-        return None
-    if not is_tty():
-        return write(f"{line}\n", sys.stderr)
-    if not takes_colors(sys.stdout):
-        return write(f"\n{line}\n")
-    from rich.text import Text
-
-    screen = open_console("stdout")
-    screen.print()
-    wrapped = wrap_text(f"? {line}", columns_of(sys.stdout))
-    return screen.print(Text(wrapped, style="yellow" if answered == "no" else "dim"), soft_wrap=True)
+    if line and not is_tty():
+        write(f"{line}\n", sys.stderr)
+    elif line:
+        print_styled(f"\n? {line}" if takes_colors(sys.stdout) else f"\n{line}", "yellow" if answered == "no" else "dim")
 
 
 def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:

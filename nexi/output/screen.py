@@ -1,7 +1,6 @@
 """Shows a run: progress on stderr, the answer on stdout.
 
-Callers pass it events; the streams are below. How it shows a run depends on the streams alone: a terminal gets Markdown and
-a status line, a plain one gets text, a pipe gets the answer at the end.
+A terminal gets Markdown and a status line, a plain one gets text, a pipe gets the answer at the end.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ class ProgressDisplay:
 
     @contextmanager
     def pause_drawing(self) -> Iterator[None]:
-        """Remove the display while permanent output is written."""
         yield
 
     def show_tail(self, text: str, *, apart: bool = False) -> None:
@@ -104,8 +102,6 @@ class _AnswerOutput:
 
 
 class _PlainOutput(_AnswerOutput):
-    """Writes the answer as plain text, part by part."""
-
     streams = breaks_lines = True
 
     def __init__(self, progress: ProgressDisplay) -> None:
@@ -189,7 +185,6 @@ class Screen:
         self._has_finished = False
 
     def pause_drawing(self) -> AbstractContextManager[None]:
-        """Remove the display while the user is prompted."""
         return self._progress.pause_drawing()
 
     def show(self, event: Event) -> None:
@@ -205,7 +200,6 @@ class Screen:
             self._show_progress(event)
 
     def end(self) -> None:
-        """End the display of a run, with or without an answer: write what is unfinished, remove the status line."""
         self._progress.end()
         if self._shown:
             self._output.finish()

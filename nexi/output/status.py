@@ -36,8 +36,6 @@ MAX_ARGUMENT_CHARS = 300
 
 
 class RunTally:
-    """Counts what a run has done so far."""
-
     def __init__(self) -> None:
         self.status = "Starting"
         self.searches = self.pages = self.tokens = 0
@@ -59,7 +57,6 @@ class RunTally:
                 self.tokens += event.usage.total
 
     def status_line(self, seconds: float) -> str:
-        """The status line: current activity and counts."""
         counts = ((self.searches, "searches"), (self.pages, "pages"), (self.tokens, "tokens"))
         parts = [f"{count:,} {_pluralise(count, noun)}" for count, noun in counts if count]
         return " · ".join([self.status, *parts, f"{seconds:.0f} s"])

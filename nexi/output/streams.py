@@ -1,7 +1,6 @@
-"""Writes to stdout and stderr.
+"""Writes to stdout and stderr, and decides whether a stream takes colours.
 
-All output passes through `write`, which removes control sequences, handles encodings, and notices a closed pipe. Only this
-module decides whether a stream takes colours.
+All output passes through `write`, which removes control sequences, handles encodings, and notices a closed pipe.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ _plain_mode: ContextVar[bool] = ContextVar("nexi_plain_mode", default=False)
 
 
 def is_tty(stream: Any = None) -> bool:
-    """Whether a stream is a terminal; stdout by default."""
     stream = sys.stdout if stream is None else stream
     try:
         return bool(stream.isatty())
@@ -69,10 +67,7 @@ def write(text: str, stream: Any = None) -> None:
 
 
 def write_raw(text: str, stream: Any) -> None:
-    """Write harmless text as it is; a closed pipe ends the program quietly, and errors on stderr are ignored.
-
-    Raises StoreError if data could not be written.
-    """
+    """Write harmless text; a closed pipe ends the program quietly, errors on stderr are ignored, others are a StoreError."""
     if stream is None:  # closed before the start
         return
     try:
@@ -92,6 +87,17 @@ def write_raw(text: str, stream: Any) -> None:
         raise StoreError(
             "could not write the output", cause=error.strerror or str(error), fix="nexi --prev shows the latest answer"
         ) from error
+
+
+def print_styled(line: str, style: str, name: str = "stdout", plain: bool | None = None) -> None:
+    """Write a line to `stdout` or `stderr`, with a style of rich if the terminal allows it."""
+    stream = getattr(sys, name)
+    if not takes_colors(stream, plain):
+        return write(f"{line}\n", stream)
+    from rich.text import Text
+
+    wrapped = wrap_text(clean_text(line), columns_of(stream))
+    return open_console(name).print(Text(wrapped, style=style), soft_wrap=True)
 
 
 class _StreamProxy:
@@ -123,7 +129,6 @@ class _StreamProxy:
 
 
 def open_console(name: str) -> Console:
-    """Open a rich console on `stdout` or `stderr`, without links and markup."""
     from rich.console import Console
     from rich.theme import Theme
 

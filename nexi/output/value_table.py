@@ -1,6 +1,6 @@
-"""A table of values in the forms people keep it in: Markdown, CSV, JSON, a workbook. Pure.
+"""A table of values in the forms people keep it in: Markdown, CSV, JSON, a workbook.
 
-Above are the doors; below, the values of `tables`. Every form has the quote of each value; the same table gives the same bytes.
+Every form has the quote of each value; the same table gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -27,7 +28,6 @@ _XML_INVALID = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]
 
 
 def render_table(table: ValueTable, form: str) -> bytes:
-    """The table in a form: md, csv, xlsx or json."""
     if form == "xlsx":
         return table_workbook(table)
     if form == "json":
@@ -36,7 +36,6 @@ def render_table(table: ValueTable, form: str) -> bytes:
 
 
 def table_json(table: ValueTable) -> dict[str, Any]:
-    """The table as one object."""
     return {
         "schema": "nexi-table-1",
         "columns": [column.text for column in table.columns],
@@ -98,9 +97,12 @@ def table_workbook(table: ValueTable) -> bytes:
     values += [[row.name, row.date, *(_shown(row, cell) for cell in row.cells)] for row in table.rows]
     quotes = [["Document", "Column", "Value", "Quote", "Page", "Heading", "Date"]]
     quotes += [[r.name, name, c.value, c.quote, str(c.page or ""), c.heading, _date_of(r, c)] for r, name, c in _stated(table)]
+    # the parts beside the sheets are those that every program wants and no more
+    parts: dict[str, str] = json.loads(Path(__file__).with_name("workbook.json").read_bytes())
+    parts |= {f"xl/worksheets/sheet{n}.xml": _render_sheet(rows) for n, rows in enumerate((values, quotes), 1)}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, body in _workbook_parts((("Values", values), ("Quotes", quotes))):
+        for name, body in parts.items():
             archive.writestr(zipfile.ZipInfo(name, _ZIP_DATE), body, zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
@@ -141,38 +143,13 @@ def _as_text(part: str) -> str:
     return f"'{part}" if part.startswith(_FORMULA_START) and not _NUMERIC.match(part) else part
 
 
-# a workbook, by hand: the parts that every program wants and no more
-
-_TYPES = "http://schemas.openxmlformats.org/package/2006"
-_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-
-
-def _workbook_parts(sheets: Sequence[tuple[str, Sequence[Sequence[str]]]]) -> Iterator[tuple[str, str]]:
-    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    numbers = range(1, len(sheets) + 1)
-    parts = "".join(f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{kind}.worksheet+xml"/>' for n in numbers)
-    yield (
-        "[Content_Types].xml",
-        f'{_XML}<Types xmlns="{_TYPES}/content-types">'
-        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-        f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>{parts}</Types>',
+def _render_sheet(rows: Sequence[Sequence[str]]) -> str:
+    body = "".join(f"<row>{''.join(map(_sheet_cell, row))}</row>" for row in rows)
+    return (
+        '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
+        f"<sheetData>{body}</sheetData></worksheet>"
     )
-    yield (
-        "_rels/.rels",
-        f'{_XML}<Relationships xmlns="{_TYPES}/relationships">'
-        f'<Relationship Id="rId1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-    )
-    names = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="rId{n}"/>' for n, (name, _) in zip(numbers, sheets, strict=True))
-    yield "xl/workbook.xml", f'{_XML}<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{names}</sheets></workbook>'
-    targets = "".join(
-        f'<Relationship Id="rId{n}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{n}.xml"/>' for n in numbers
-    )
-    yield "xl/_rels/workbook.xml.rels", f'{_XML}<Relationships xmlns="{_TYPES}/relationships">{targets}</Relationships>'
-    for n, (_, rows) in zip(numbers, sheets, strict=True):
-        body = "".join(f"<row>{''.join(map(_sheet_cell, row))}</row>" for row in rows)
-        yield f"xl/worksheets/sheet{n}.xml", f'{_XML}<worksheet xmlns="{_MAIN}"><sheetData>{body}</sheetData></worksheet>'
 
 
 def _sheet_cell(text: str) -> str:

@@ -1,7 +1,4 @@
-"""What `nexi verify` prints, for people and for programs: verdicts sentence by sentence, and the figures of an audit.
-
-Above are the doors, which show the same; below are the values of `checking`. Pure.
-"""
+"""What `nexi verify` prints: verdicts sentence by sentence, and the figures of an audit."""
 
 from __future__ import annotations
 
@@ -31,19 +28,17 @@ _BASES = {
 
 
 def verification_json(result: Verification, target: str, *, strict: bool) -> dict[str, Any]:
-    """A check, or an audit, as one object."""
     return _audit_json(result, result.citations, target) if result.citations else _check_json(result, target, strict=strict)
 
 
 def verification_markdown(result: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
-    """A check, or an audit, for people."""
-    if result.citations:
-        return _audit_markdown(result, result.citations, target, verbose=verbose)
-    return _check_markdown(result, target, strict=strict, verbose=verbose)
+    title = f"# {'Audit' if result.citations else 'Verification'} of {clean_line(target)}"
+    sections = _list_audit_sections(result, verbose) if result.citations else _list_check_sections(result, verbose)
+    limit = [f"{result.document.unread} more URLs were not checked: the limit is 999."] if result.document.unread else []
+    return "\n\n".join((title, *verification_lines(result, strict=strict), *sections, *limit)) + "\n"
 
 
 def verification_lines(result: Verification, *, strict: bool = False) -> list[str]:
-    """The figures in a few sentences, who judged, and what was not done."""
     return _audit_lines(result, result.citations) if result.citations else _check_lines(result, strict=strict)
 
 
@@ -122,10 +117,10 @@ def _source_json(state: SourceState) -> dict[str, Any]:
     }
 
 
-def _check_markdown(result: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
-    """Render a report: figures, sentences that are not found with their evidence, and sources."""
+def _list_check_sections(result: Verification, verbose: bool) -> list[str]:
+    """Sentences that are not found with their evidence, and sources."""
     claims = [c for c in result.proof.checked if verbose or c.verdict not in GOOD]
-    parts = [f"# Verification of {clean_line(target)}", *_check_lines(result, strict=strict)]
+    parts = []
     if claims:
         before, lines = {change.index: change.before for change in result.changes}, []
         for claim in claims:
@@ -139,13 +134,10 @@ def _check_markdown(result: Verification, target: str, *, strict: bool, verbose:
         parts.append("\n".join(lines))
     if result.sources:
         parts += ["## Sources", "\n".join(map(_source_markdown, result.sources))]
-    if result.document.unread:
-        parts.append(f"{result.document.unread} more URLs were not checked: the limit is 999.")
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
 def _check_lines(result: Verification, *, strict: bool = False) -> list[str]:
-    """The figures of a check in a sentence or two, who judged, and what was not done."""
     figures = [result.proof.figures()]
     if result.basis != "cited":
         figures = [figures[0].replace("in the cited pages", "in the pages")]
@@ -186,7 +178,6 @@ def _source_markdown(state: SourceState, *, with_state: bool = True) -> str:
 
 
 def _audit_lines(result: Verification, figures: CitationFigures) -> list[str]:
-    """The figures of an audit in sentences, who judged, and what was not done."""
     least, lines, citing = "at least " if figures.is_bound else "", [], result.proof.count_citing
     if figures.precision is not None:
         share, total = f"{least}{figures.precision:.0%}", _count(figures.citations, "citation")
@@ -204,12 +195,12 @@ def _audit_lines(result: Verification, figures: CitationFigures) -> list[str]:
     return [*lines, *_judge_lines(result)]
 
 
-def _audit_markdown(result: Verification, figures: CitationFigures, target: str, *, verbose: bool = False) -> str:
-    """Render an audit: figures, every sentence with its citations, and the links that could not be read."""
+def _list_audit_sections(result: Verification, verbose: bool) -> list[str]:
+    """Every sentence with its citations, and the links that could not be read."""
     cited = [claim for claim in result.proof.checked if not result.is_uncited(claim)]
     uncited = [claim for claim in result.proof.checked if result.is_uncited(claim)]
     unread = [state for state in result.sources if state.state in _UNREADABLE]
-    parts = [f"# Audit of {clean_line(target)}", *_audit_lines(result, figures)]
+    parts = []
     if cited:
         lines = []
         for claim in cited:
@@ -227,9 +218,7 @@ def _audit_markdown(result: Verification, figures: CitationFigures, target: str,
     readable = [state for state in result.sources if state.state not in _UNREADABLE]
     if readable:
         parts += ["## Pages read", "\n".join(_source_markdown(state, with_state=False) for state in readable)]
-    if result.document.unread:
-        parts.append(f"{result.document.unread} more URLs were not checked: the limit is 999.")
-    return "\n\n".join(parts) + "\n"
+    return parts
 
 
 def _uncited_line(result: Verification, claim: Claim) -> str:

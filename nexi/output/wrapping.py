@@ -1,6 +1,6 @@
 """Wraps plain text at words for a terminal, which would break it in the middle of a word.
 
-Pure. A word that is longer than a line stays whole, so that a URL can be opened and copied. Code and tables keep their lines.
+A word that is longer than a line stays whole, so that a URL can be opened and copied. Code and tables keep their lines.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ class WordWrapper:
         return "".join(out)
 
     def finish(self) -> str:
-        """Return what is held back."""
         rest = self._place_word() + self._blanks
         self._blanks = ""
         return rest

@@ -1,7 +1,4 @@
-"""Prompts are documents: one Markdown file each, rendered strictly.
-
-Above sit the engines and `nexi.config`, which name a prompt and give its values; below are the files beside this one and a
-folder of the user's own. What a prompt is for, and who reads it, is not known here.
+"""Prompts are documents: one Markdown file each, beside this one or in a folder of the user's own, rendered strictly.
 
 `{name}` stands for a value, `{{` and `}}` for a brace. A value that is missing or not used is an error, in our files and in
 the user's alike. What a value contains is never looked at, so a page cannot smuggle in a placeholder.
@@ -11,46 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from nexi.errors import ConfigError
 
-NAMES = (
-    "system",
-    "custom_system",
-    "space",
-    "extractor",
-    "chunks",
-    "compaction",
-    "force_answer",
-    "read_first",
-    "read_first_research",
-    "small_model",
-    "correction",
-    "completeness",
-    "url_ranking",
-    "query_refinement",
-    "search_hints",
-    "follow_ups",
-    "table_row",
-    "chunk_context",
-    "rerank",
-    "planner",
-    "researcher",
-    "shared_report",
-    "evaluator",
-    "may_delegate",
-    "must_write",
-    "outline",
-    "section",
-    "introduction",
-    "judge",
-    "snippet_rank",
-    "llm_query",
-    "json_answer",
-)
-
+NAMES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.md")))
 _TOKEN = re.compile(r"\{\{|\}\}|\{([a-z_]+)\}|[{}]")
 
 
@@ -96,15 +59,10 @@ def placeholders(text: str, where: str = "the prompt") -> frozenset[str]:
     return frozenset(names)
 
 
-@lru_cache(maxsize=len(NAMES))
+@cache
 def read_packaged_prompt(name: str) -> str:
-    """The text of one of our own prompts; it works from a zipped package too."""
-    import pkgutil
-
-    data = pkgutil.get_data(__name__, f"{name}.md")
-    if data is None:
-        raise ConfigError(f"the prompt {name}.md is missing from the installation", fix="install nexi again")
-    return data.decode("utf-8").strip()
+    """The text of one of our own prompts."""
+    return Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def _list_placeholders(names: Iterable[str]) -> str:

@@ -82,7 +82,15 @@ def test_a_format_for_programs_is_plain(options: dict[str, Any], expected: Outpu
 def test_flags_become_one_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEXI_HOME", str(tmp_path))
     flags = parse_flags(
-        {"effort": "l", "max_iter": 4, "time_target": 9.0, "max_len": 50, "max_cost": 0.5, "max_tokens": 900, "num": 3}
+        {
+            "effort": "l",
+            "max_iterations": 4,
+            "time_target": 9.0,
+            "max_output_tokens": 50,
+            "max_cost": 0.5,
+            "max_tokens": 900,
+            "num": 3,
+        }
         | {"sites": ("moon.test", "-mars.test"), "time_range": "m", "focus": "docs", "model": "m", "local": True}
         | {"system": "In French.", "files": ("a.md",), "go_on": True, "depth": 2, "strict": True, "no_stream": True}
     )
@@ -299,15 +307,15 @@ def test_copy_without_any_means_warns_and_the_answer_stands(online: Command, pro
 
 
 def test_copy_on_a_terminal_is_an_escape_sequence(programs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
-    from nexi.cli.delivery import copy_text
+    from nexi.cli.delivery import _copy_text
 
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    assert copy_text("Mañana 🌙")
+    assert _copy_text("Mañana 🌙")
     encoded = base64.b64encode("Mañana 🌙".encode()).decode()
     assert capsys.readouterr().out == f"\x1b]52;c;{encoded}\x07"
-    assert not copy_text("x" * 80_000)
+    assert not _copy_text("x" * 80_000)
     monkeypatch.setenv("TERM", "dumb")
-    assert (copy_text("text"), capsys.readouterr().out) == (False, "")
+    assert (_copy_text("text"), capsys.readouterr().out) == (False, "")
 
 
 # the question: argument, -q, stdin, prompt

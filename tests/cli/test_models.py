@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from nexi.cli import models
-from nexi.cli.models import ListedModel, ModelListing, list_models, print_models
+from nexi.cli.models import ModelListing, _ListedModel, _print_models, list_models
 from nexi.config import Config
 from tests.cli.command import Command
 from tests.stub import LLAMA_CPP_ROUTES, OLLAMA_ROUTES, serving
 
-BUILT_IN = ListedModel("built in", "", "extractive")
+BUILT_IN = _ListedModel("built in", "", "extractive")
 
 
 async def test_an_endpoint_of_this_machine_is_shown_with_windows_and_once(make_config: Callable[..., Config]) -> None:
@@ -24,16 +24,16 @@ async def test_an_endpoint_of_this_machine_is_shown_with_windows_and_once(make_c
     assert found == ModelListing(
         (
             BUILT_IN,
-            ListedModel("Ollama", here, "llama3.2:latest", None, 131072),
-            ListedModel("Ollama", here, "qwen2.5:7b", 16384, 32768, in_use=True),
-            ListedModel("llama.cpp", there, "qwen.gguf", 8192, 32768),
+            _ListedModel("Ollama", here, "llama3.2:latest", None, 131072),
+            _ListedModel("Ollama", here, "qwen2.5:7b", 16384, 32768, in_use=True),
+            _ListedModel("llama.cpp", there, "qwen.gguf", 8192, 32768),
         )
     )
 
 
 async def test_without_an_endpoint_the_built_in_model_is_in_use(make_config: Callable[..., Config]) -> None:
     assert await list_models(make_config(model="extractive"), {}) == ModelListing(
-        (ListedModel("built in", "", "extractive", in_use=True),)
+        (_ListedModel("built in", "", "extractive", in_use=True),)
     )
 
 
@@ -49,16 +49,16 @@ async def test_another_endpoint_has_no_window_that_it_did_not_tell(make_config: 
     with serving({"GET /v1/models": {"data": [{"id": "gpt"}]}}) as port:
         url = f"http://127.0.0.1:{port}/v1"
         found = await list_models(make_config(base_url=url, model="gpt"), {})
-    assert found.rows == (BUILT_IN, ListedModel("endpoint", url, "gpt", None, None, in_use=True))
+    assert found.rows == (BUILT_IN, _ListedModel("endpoint", url, "gpt", None, None, in_use=True))
 
 
 def test_the_table_marks_the_model_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     rows = (
         BUILT_IN,
-        ListedModel("Ollama", "http://h/v1", "qwen", 16384, 32768, in_use=True),
-        ListedModel("Ollama", "http://h/v1", "b", None, 9),
+        _ListedModel("Ollama", "http://h/v1", "qwen", 16384, 32768, in_use=True),
+        _ListedModel("Ollama", "http://h/v1", "b", None, 9),
     )
-    print_models(ModelListing(rows), as_json=False)
+    _print_models(ModelListing(rows), as_json=False)
     assert capsys.readouterr().out == (
         "  extractive  built in\n* qwen        Ollama    16384 tokens\n  b           Ollama    up to 9 tokens\n"
     )
