@@ -101,10 +101,8 @@ def decode_body(data: bytes, content_type: str = "") -> str:
 
 
 def undo_double_encoding(text: str) -> str:
-    """A text whose UTF-8 was taken for single letters and encoded again: "donâ€™t" says "don’t".
-
-    Nearly all signs beyond ASCII must read so, since a page about encodings shows such signs beside its own.
-    """
+    """A text whose UTF-8 was taken for single letters and encoded again: "donâ€™t" says "don’t"."""
+    # Nearly all signs beyond ASCII must read so, since a page about encodings shows such signs beside its own.
     if not any(letter in text for letter in _DOUBLE_STARTS) or not _MAYBE_DOUBLE.search(text):
         return text
     new_text, count = _DOUBLE.subn(_decode_again, text)
@@ -120,10 +118,8 @@ def _decode_again(sequence: re.Match[str]) -> str:
 
 
 def guess_utf16(data: bytes) -> str:
-    """The UTF-16 that a text without a byte-order mark is in, or "": only there does a text have zero bytes.
-
-    The byte order is the one in which more of the usual signs of a text come out; a text has next to nothing unassigned.
-    """
+    """The UTF-16 that a text without a byte-order mark is in, by the order that gives more usual signs; "" for none."""
+    # Only there does a text have zero bytes, and it has next to nothing unassigned.
     sample = data[: _WIDE_WINDOW - _WIDE_WINDOW % 2]
     sample = sample[: len(sample) - len(sample) % 2]
     if b"\0" not in sample:

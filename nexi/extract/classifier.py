@@ -141,10 +141,8 @@ def _is_aside(block: LayoutBlock, head: PageHead) -> bool:
 
 
 def _drop_copies(blocks: list[LayoutBlock], keeps: list[bool]) -> list[bool]:
-    """Leave out the second copy of a passage, which pages hold for other screens, and of a caption.
-
-    A line, an item or a quotation may be said again on purpose; a run of blocks with a paragraph among them is not.
-    """
+    """Leave out the second copy of a passage, which pages hold for other screens, and of a caption."""
+    # A line, an item or a quotation may be said again on purpose; a run of blocks with a paragraph among them is not.
     places = [n for n, keep in enumerate(keeps) if keep]
     texts = [blocks[n].text for n in places]
     first: dict[str, int] = {}
@@ -191,10 +189,8 @@ def _join_words(text: str) -> str:
 
 
 def _find_banners(layout: Layout) -> set[int]:
-    """The boxes that ask for consent, an address or money, or advertise; one with code in it is a text about such things.
-
-    What a service or a forum is known to call its own parts goes however long it is.
-    """
+    """The boxes that ask for consent, an address or money, or advertise; what services call their own parts goes too."""
+    # One with code in it is a text about such things.
     banners: set[int] = set()
     for box in layout.boxes:
         kind = _kind_of_banner(box.key) if box.key else ""
@@ -268,10 +264,8 @@ def _has_code(layout: Layout, head: PageHead) -> bool:
 
 
 def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], head: PageHead) -> list[bool]:
-    """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables.
-
-    Below an article it may also hold a form for comments, which is not.
-    """
+    """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
+    # Below an article it may also hold a form for comments, which is not.
     if not _has_code(layout, head):
         return keeps
     words_of_code = layout.root.code if head.genre == OTHER else 0

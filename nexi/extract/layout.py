@@ -94,10 +94,7 @@ class LayoutBlock:
 
 
 class Layout:
-    """All boxes and blocks of a page in reading order.
-
-    `touching` are the nodes whose number stands right after that of another element: only a style keeps the two apart.
-    """
+    """All boxes and blocks of a page in reading order; `touching` are numbers that a style alone keeps apart."""
 
     __slots__ = ("blocks", "boxes", "chars", "deepest", "root", "touching")
 

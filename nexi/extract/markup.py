@@ -196,10 +196,7 @@ def _is_hidden(node: Node) -> bool:
 def _drop_matches(
     body: Node, selector: str, chars: int, *, share: float, is_match: Callable[[Node], bool] = lambda _: True
 ) -> int:
-    """Drop what a selector finds in a text of so many characters; how many are left.
-
-    A match that holds much of the page is a wrapper and stays.
-    """
+    """Drop what a selector finds in a text of so many characters, but no wrapper of much of the page; how many are left."""
     nodes = list(filter(is_match, body.query_selector_all(selector)))
     most = share * chars
     # A site that has each post in a form of its own has the whole thread in forms.

@@ -83,10 +83,8 @@ class TextLine:
 
 
 def mark_scripts(text: str, box_of: Callable[[int], Box]) -> tuple[str, Callable[[int], Box]]:
-    """The text of a page with its raised and lowered figures as `10^23` and `H₂O`, and where its characters stand now.
-
-    They are known only by their size and place: 10²³ must not become 1023.
-    """
+    """The text of a page with its raised and lowered figures as `10^23` and `H₂O`, and where its characters stand now."""
+    # They are known only by their size and place: 10²³ must not become 1023.
     parts: list[str] = []
     places: list[range] = []
     at = 0

@@ -22,10 +22,7 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 
 
 class Format(msgspec.Struct, frozen=True):
-    """One format: `reader` is a function of a module of this folder; `advice` is for the owner of what is not read.
-
-    A `whole` one cannot be read from its beginning alone; the bytes of a text format do not tell what it is, its name does.
-    """
+    """One format: `reader` is a function of a module here, `whole` one is not read in part, `advice` is for what is unread."""
 
     name: str
     types: tuple[str, ...]

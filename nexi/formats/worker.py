@@ -24,10 +24,8 @@ RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recog
 
 
 def main() -> None:
-    """A document on standard input, JSON on standard output: {"read": …} or {"error": …}.
-
-    Arguments: media type, bytes, the most characters that are wanted, origin ("web" or "file"), languages of pictures.
-    """
+    """Read a document on standard input; write JSON on standard output: {"read": …} or {"error": …}."""
+    # Arguments: media type, bytes, most characters, origin ("web" or "file"), languages of pictures.
     die_with_parent()
     kind, size, max_chars, origin, languages = sys.argv[1:6]
     lack_of_memory = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")  # when it lacks, nothing can be made
