@@ -6,13 +6,14 @@ one weight, so the judgement can be read off. The weights are learned by `evals/
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib import resources
 from itertools import pairwise
 from math import exp
+from pathlib import Path
+
+import msgspec
 
 from nexi.extract import features
 from nexi.extract.layout import Layout, LayoutBlock, tag_set
@@ -68,9 +69,7 @@ _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 @cache
 def load_weights() -> Mapping[str, float]:
     """What was learned, read once."""
-    text = resources.files("nexi.extract").joinpath("weights.json").read_text(encoding="utf-8")
-    weights: dict[str, float] = json.loads(text)
-    return weights
+    return msgspec.json.decode(Path(__file__).with_name("weights.json").read_bytes(), type=dict[str, float])
 
 
 @cache
@@ -234,15 +233,14 @@ def _as_units(layout: Layout, scores: Sequence[float]) -> list[float]:
 def _keep_gaps(blocks: list[LayoutBlock], keeps: list[bool]) -> list[bool]:
     """Code stays with the text beside it, and so does what stands between two kept blocks of the same box."""
     around = [False, *keeps, False]
-    result = []
+    keeps = keeps.copy()
     for index, block in enumerate(blocks):
         before, keep, after = around[index : index + 3]
         if not keep and block.box.tag == "pre":
-            keep = before or after
+            keeps[index] = before or after
         elif not keep and before and after:
-            keep = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
-        result.append(keep)
-    return result
+            keeps[index] = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
+    return keeps
 
 
 def _keep_sections(blocks: list[LayoutBlock], keeps: list[bool], chances: list[float]) -> list[bool]:
@@ -301,16 +299,15 @@ def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], he
 
 def _choose_threshold(blocks: list[LayoutBlock], chances: list[float], genre: str) -> float:
     """The chance from which on blocks are kept, so that precision and recall of the page are expected to balance."""
-    expected_words = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
+    pairs = sorted(((chance, block.words) for chance, block in zip(chances, blocks, strict=True)), reverse=True)
+    expected_words = sum(chance * words for chance, words in pairs)
     best, threshold, right, kept_words = 0.0, MOST, 0.0, 0
-    for chance, words in sorted(((c, b.words) for c, b in zip(chances, blocks, strict=True)), reverse=True):
+    for chance, words in pairs:
         right += chance * words
         kept_words += words
         if kept_words and (balance := 2 * right / (kept_words + expected_words)) > best:
             best, threshold = balance, chance
     threshold = max(MIN_CHANCE_OF_GOODS if genre == GOODS else LEAST, min(MOST, threshold))
-    if genre != ARTICLE:
-        return threshold
-    kept_words = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= threshold)
-    sure_words = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= ARTICLE_CUT)
-    return ARTICLE_CUT if sure_words >= ARTICLE_SHARE * kept_words else threshold
+    kept_words = sum(words for chance, words in pairs if chance >= threshold)
+    sure_words = sum(words for chance, words in pairs if chance >= ARTICLE_CUT)
+    return ARTICLE_CUT if genre == ARTICLE and sure_words >= ARTICLE_SHARE * kept_words else threshold
