@@ -47,15 +47,9 @@ class TextCell:
         return self.top - self.bottom
 
     def join(self, other: TextCell, space: str = " ") -> TextCell:
-        return TextCell(
-            f"{self.text}{space}{other.text}",
-            self.left,
-            max(self.right, other.right),
-            min(self.bottom, other.bottom),
-            max(self.top, other.top),
-            min(self.first, other.first),
-            max(self.last, other.last),
-        )
+        right, bottom, top = max(self.right, other.right), min(self.bottom, other.bottom), max(self.top, other.top)
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return TextCell(f"{self.text}{space}{other.text}", self.left, right, bottom, top, first, last)
 
 
 @dataclass(frozen=True, slots=True)
