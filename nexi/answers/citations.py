@@ -64,11 +64,9 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
 class CitationBook:
-    """Gives each page one number for the life of a session; `key` says when two URLs are the same page.
+    """Gives each page one number for the life of a session; `key` says when two URLs are the same page."""
 
-    A branch has sources of its own and takes its numbers from the book it belongs to, so that a page has one number in all.
-    With `orders_by_use`, answers give their sources numbers in the order in which they cite them.
-    """
+    # A branch takes its numbers from the book it belongs to; `orders_by_use` has answers number sources as they cite them.
 
     def __init__(
         self, key: Callable[[str], str] = str, sources: Iterable[Source] = (), *, trunk: CitationBook | None = None
@@ -115,10 +113,7 @@ class CitationBook:
         self._settled.update(self._by_number)
 
     def cite(self, number: int) -> int:
-        """The number under which a source is cited: its own once that is settled, else the lowest that is not.
-
-        The source that had that number takes the other one.
-        """
+        """The number under which a source is cited: its own once that is settled, else the lowest that is not, by exchange."""
         if number in self._settled or number not in self._by_number:
             return number
         lowest = min(n for n in self._by_number if n not in self._settled)
@@ -245,10 +240,8 @@ def normalise_markers(text: str) -> str:
 
 
 def drop_unknown(text: str, numbers: set[int], *, stand_in: str = "") -> tuple[str, set[int]]:
-    """The text without markers that are not among `numbers`, and which those were.
-
-    `stand_in` takes the place of one that a sentence cannot do without, as in "It is also in [7]."
-    """
+    """The text without markers that are not among `numbers`, and which those were."""
+    # `stand_in` takes the place of one that a sentence cannot do without, as in "It is also in [7]."
     dropped: set[int] = set()
 
     def drop(part: str) -> str:
@@ -374,11 +367,9 @@ def _split_code(text: str) -> Iterator[tuple[str, bool]]:
 
 
 class SentenceStream:
-    """Cuts a text that is still arriving into stretches that can be judged alone.
+    """Cuts a text that is still arriving into stretches that can be judged alone and that joined are the text."""
 
-    Prose is released by sentence, together with the markers right behind it; code, tables, headings and list items by line.
-    No marker is ever split, and the stretches joined are the text.
-    """
+    # Prose goes by sentence, with the markers right behind it; code, tables, headings and items go by line.
 
     LONGEST = 20_000  # a stretch that never ends is released anyway, so that no input costs more than linear time
     _BITE = 4096

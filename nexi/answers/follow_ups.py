@@ -253,8 +253,8 @@ def _ask_about_names(pages: Sequence[AnswerPage], old_text: str, question: str, 
 
 
 def _is_askable(name: str, small: frozenset[str], language: str) -> bool:
-    """Whether it is a name of several words with capitals, one of which the text never writes small; one word alone may be
-    anything."""
+    """Whether it is a name of several words with capitals, one of which the text never writes small."""
+    # One word alone may be anything.
     stop = STOP | LANGUAGES[language].stop if language in LANGUAGES else STOP
     words = [word for word in name.split() if word.casefold() not in stop]
     joints = {word.lower() for word in name.split() if word.casefold() in stop}

@@ -151,13 +151,9 @@ def _is_given(address: str, place: Place) -> bool:
 
 
 class MarkdownGuard:
-    """The end of one answer, and whether more text may be added to it.
+    """The end of one answer, and whether more text may be added to it; `guards_code` is for private conversations."""
 
-    Text that was added cannot be taken back, and what follows may change how it reads: a row of dashes makes a line a table
-    and cuts its code open. So each addition is parsed together with the block that is still open. Blanks at the start do not
-    count: an answer begins with a word, and without its indentation what was code is markup. `guards_code` is for answers of
-    conversations with private text.
-    """
+    # A row of dashes makes a line a table and cuts its code open, so each addition is parsed with the block that is still open.
 
     def __init__(self, place: Place, *, guards_code: bool = False, max_parsed_chars: int = MAX_PARSED_CHARS) -> None:
         self._place = place
@@ -223,10 +219,8 @@ def _cut_seam(text: str) -> str:
 
 
 def _shorten_open_fence(text: str) -> str:
-    """The first line and the unfinished last one of code that is still open and has no block before it; "" of other text.
-
-    The empty line between them is code as well; without it the next line could make a table of the first.
-    """
+    """The first line and the unfinished last one of code that is still open and has no block before it; "" of other text."""
+    # The empty line between them is code as well; without it the next line could make a table of the first.
     lines, _, last = text.rpartition("\n")
     for parser in load_parsers():
         tokens = parser.parse(f"{lines}\nx")

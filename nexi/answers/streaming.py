@@ -62,11 +62,9 @@ def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
 
 
 class AnswerStream:
-    """Releases an answer whose citations all name a source. `release` is called with each stretch and whether it is code.
+    """Releases an answer whose citations all name a source: `release` gets each stretch and whether it is code."""
 
-    `place` and the text have the numbers that the model knows; `translate` gives a stretch those that readers see.
-    What `is_echo` says to be an echo of the prompt is left out.
-    """
+    # `place` has the numbers that the model knows; `translate` gives a stretch those that readers see.
 
     def __init__(
         self,

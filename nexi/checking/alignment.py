@@ -87,10 +87,7 @@ def align(
     elsewhere: Container[str] = (),
     subject: Container[str] = (),
 ) -> _Alignment:
-    """Lay a sentence along one of a page.
-
-    `borrowed_terms` are those of what it is bound to, `elsewhere` those of the whole page, `subject` those of its title.
-    """
+    """Lay a sentence along one of a page; the terms are of what it is bound to, of the whole page, and of its title."""
     ours, theirs = _list_items(claim, source), _list_items(source, claim)
     our_keys, their_keys = [item.key for item in ours], [item.key for item in theirs]
     if not our_keys or (Counter(our_keys) & Counter(their_keys)).total() < MIN_SHARED * len(our_keys):

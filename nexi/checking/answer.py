@@ -72,11 +72,9 @@ RewriteSentences: TypeAlias = Callable[[Sequence[Rejected]], Awaitable[Mapping[i
 
 
 class Verifier(Struct, frozen=True):
-    """How the answers of a run are checked. `rewrites` is for a model that can be asked to write a sentence again.
+    """How the answers of a run are checked. `rewrites` is for a model that can be asked to write a sentence again."""
 
-    `open_judge` opens what judges: all there is for the text of a model (True), for quotations (False) what costs nothing.
-    `begin_test` has a judge that is not known yet tested beside the search.
-    """
+    # `open_judge` opens all there is for the text of a model (True), for quotations (False) what costs nothing.
 
     snapshots: Snapshots
     strict: bool = False
@@ -87,11 +85,9 @@ class Verifier(Struct, frozen=True):
 
 
 class AnswerCheck:
-    """One answer. Feed it, let it `drain` now and then, and `finish` it; `has_released` says whether any of it is out.
+    """One answer: feed it, `drain` it now and then, and `finish` it; what rules know of a segment goes to `show_marks`."""
 
-    `by_model` is False for quotations. `show_marks` gets what rules know of a segment soon after it was released. Where it
-    `renumbers`, the sources of a book that is ordered so get their numbers in the order of their first use.
-    """
+    # `by_model` is False for quotations; `renumbers` gives sources of a book that is ordered so numbers by their first use.
 
     def __init__(
         self,
@@ -346,8 +342,8 @@ def _add_passages(claims: Sequence[Claim], pages: Pages) -> list[Rejected]:
 
 
 def expose_code(text: str, *, keeps_prose_only: bool) -> str:
-    """A text with blanks of the same length in place of fences and of the title of a list of sources, behind which nothing
-    would be read, and of code where only prose is claimed."""
+    """A text with blanks of the same length in place of fences, a title of sources, and of code where only prose is claimed."""
+    # Behind a fence or such a title nothing would be read.
     lines: list[str] = []
     inside = False
     for line in text.splitlines(keepends=True):

@@ -127,10 +127,8 @@ def find_conflicts(
 
 
 def _may_disagree(group: Group, things: Mapping[int, str], pages: Mapping[int, Snapshot]) -> bool:
-    """Whether pages may be about one thing.
-
-    Where several things have the name that was asked for, a page that names none of them may be about any, unless it is a copy.
-    """
+    """Whether pages may be about one thing."""
+    # Where several have the name that was asked for, a page that names none of them may be about any, unless it is a copy.
     first, *others = dict.fromkeys(statement.number for statement in chain(*group))
     names = {things[number] for number in (first, *others)} - {""}
     if len(names) > 1 or not any(things.values()):
@@ -154,10 +152,7 @@ def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:
 
 
 def find_difference(one: str, other: str, about: str, *, is_same_text: bool = False) -> tuple[str, str] | None:
-    """The values, or the names in one place, in which two sentences about the same thing differ; None where they do not.
-
-    Of pages that are copies of one text, any words in one place.
-    """
+    """The values, or names in one place, in which two sentences about one thing differ; of copies of one text, any words."""
     subject = frozenset(term for word in WORD.findall(about) for term in word_terms(word))
     ours, theirs = (Statement(number, parse_text(text), subject) for number, text in enumerate((one, other)))
     for value in ours.text.firm_values:
@@ -301,10 +296,7 @@ def _has_words(text: str, words: str) -> bool:
 
 
 def _is_in_name(text: str, value: Value) -> bool:
-    """Whether a year belongs to the name of a thing that there is in other years too.
-
-    It does in "the 1978 Orsa Cup", and not in "the 1978 Swedish film".
-    """
+    """Whether a year is in a name that other years have too: in "the 1978 Orsa Cup", not in "the 1978 Swedish film"."""
     before, after = text[: value.start].rstrip(), text[value.end :]
     is_led = not before or re.search(r"\bthe$", before, re.IGNORECASE) is not None
     return is_led and value.text.strip().isdecimal() and _CAPITALS.match(after) is not None
@@ -331,11 +323,8 @@ def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str]
 
 
 def _find_exchanged_words(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
-    """The words that two sentences of copies have in one place, where they are the same word for word otherwise.
-
-    Articles count for nothing. Several places may differ where they hold values alone; the first one is shown. A sentence that
-    begins with another name speaks of something else.
-    """
+    """The words that two sentences of copies have in one place, where they are the same word for word otherwise."""
+    # Articles count for nothing, several places may differ by values alone, and another name at the start is another subject.
     one, two = ([w for w in s.text.words if w.flat not in ARTICLES] for s in (ours, theirs))
     matcher = SequenceMatcher(None, [w.flat for w in one], [w.flat for w in two], autojunk=False)
     edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal" and (edit[0] == "replace" or edit[1])]

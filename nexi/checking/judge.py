@@ -124,10 +124,7 @@ class LlmJudge:
         return Judging(tuple(judgement for batch in batches for judgement in batch.result()))
 
     async def _judge_batch(self, request: _Request, cases: Sequence[Case]) -> list[Judgement]:
-        """Judge some sentences in one request, with as many passages as the budget allows.
-
-        What the window cannot hold is asked in halves.
-        """
+        """Judge some sentences in one request, in halves where the window is too small, with the passages that can be paid."""
         words = request.instructions + build_task(request.question, EvidenceSet(), cases)
         overhead = len(words) // CHARS_PER_TOKEN + 1 + TOKENS_PER_CASE * len(cases)
         allowance = MAX_TOKENS if self._allowance is None else self._allowance() - self.spent.total - self._reserved - overhead

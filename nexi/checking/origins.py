@@ -80,10 +80,8 @@ def are_altered(one: frozenset[int], other: frozenset[int]) -> bool:
 
 @lru_cache(maxsize=64)
 def find_exchanges(one: str, other: str) -> tuple[Exchange, ...]:
-    """Where a text has other values than a copy of it, or of a part of it; nothing for texts that are no copies.
-
-    In a copy of a part only numbers count: a name may be translated there.
-    """
+    """Where a text has other values than a copy of it, or of a part of it; nothing for texts that are no copies."""
+    # In a copy of a part only numbers count: a name may be translated there.
     prints = shingles(one), shingles(other)
     common = len(prints[0] & prints[1]) / min(map(len, prints))
     is_whole = common >= ALTERED_SHARE
@@ -137,10 +135,8 @@ def _are_different(one: Sequence[re.Match[str]], other: Sequence[re.Match[str]])
 
 
 def merge_copies(about: Mapping[int, str], texts: Sequence[str]) -> dict[int, str]:
-    """What texts are about by their place, where copies are about one thing, whatever somebody has changed in its name.
-
-    A copy of a text that has a name has it too.
-    """
+    """What texts are about by their place, where copies are about one thing, whatever somebody has changed in its name."""
+    # A copy of a text that has a name has it too.
     prints = [shingles(text) for text in texts] if about else []
     names = dict(about)
     for one, other in combinations(range(len(prints)), 2):

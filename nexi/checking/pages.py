@@ -34,11 +34,9 @@ _LINE = re.compile(r"[^\n]*\n?")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The stored text of a page, ready to be searched. `bounds` are its sentences in `plain`, `above` the heading of each.
+    """A page's text, ready to be searched: `bounds` of its sentences, the heading `above` each, its `trails`."""
 
-    `trails` are the headings that each stands under. `rows` are the sentences that are rows of tables, each with the row that
-    names its columns, or -1.
-    """
+    # `rows` are the sentences that are rows of tables, each with the row that names its columns, or -1.
 
     text: str
     url: str = ""
@@ -89,10 +87,7 @@ class Snapshot:
         return self.rows.get(index, -1)
 
     def read_row(self, index: int, claim: ParsedText) -> tuple[str, ...]:
-        """The first cell of a row and those whose heads the claim says most of: without their heads, and each with its own.
-
-        Nothing where the sentence is no row, or one of a table without heads.
-        """
+        """The first cell of a row and those whose heads the claim says most of, without and with their heads."""
         head = self.head_of_table(index)
         if head in (-1, index):
             return ()
@@ -158,10 +153,8 @@ def _find_sentences(
 
 
 def cut_block(text: str, block: Block) -> Iterator[tuple[int, int]]:
-    """The stretches of a block that are read apart: lines of code, and lines of prose that are a label.
-
-    Rules, marks and lines that only give the address of a source are none.
-    """
+    """The stretches of a block that are read apart: lines of code, and lines of prose that are a label."""
+    # Rules, marks and lines that only give the address of a source are none.
     if block.kind in ("rule", "mark"):
         return
     if block.kind == "heading":  # without the line under it

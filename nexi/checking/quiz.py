@@ -149,10 +149,8 @@ async def take_quiz(model: PairModel, quiz: Quiz, *, deadline: float | None = No
 
 
 def grade_scores(quiz: Quiz, scores: Sequence[PairScore]) -> Grade:
-    """Thresholds are chosen on all pairs; accuracy is measured on halves whose threshold comes from the other half.
-
-    A gap is wrong for a true pair and for a lie alike: a model that does not answer is no judge.
-    """
+    """Thresholds are chosen on all pairs; accuracy is measured on halves whose threshold comes from the other half."""
+    # A gap is wrong for a true pair and for a lie alike: a model that does not answer is no judge.
     answers = list(zip(quiz.pairs, scores, strict=True))
     by_label = sorted(answers, key=lambda answer: not answer[0].is_true)
     first, second = by_label[::2], by_label[1::2]  # every other pair of each label: both halves have as many lies

@@ -40,8 +40,7 @@ COVERED_BY = "covered by"  # how the reason of a sentence begins that a later ci
 
 
 class SourceState(Struct, frozen=True):
-    """What became of a source: its text is stored or missing; after a fetch it is the same, changed, dead, refused or seen for
-    the first time (`fresh`); `unread` is one beyond the limit on pages."""
+    """What became of a source: `fresh` is one that was never stored, `unread` one beyond the limit on pages."""
 
     source: Source
     state: State
@@ -79,10 +78,7 @@ class CitationFigures(Struct, frozen=True):
 
 
 class Verification(Struct, frozen=True):
-    """A document, checked. `basis` says against which pages; `judge` names who judged, "" where rules alone looked.
-
-    `citations` are the figures of an audit.
-    """
+    """A document, checked against the pages of `basis`; `judge` names who judged, "" where rules alone looked."""
 
     document: Document
     proof: Proof
@@ -108,10 +104,8 @@ class Verification(Struct, frozen=True):
         return {verdict.value: counts[verdict.value] for verdict in Verdict}
 
     def failed(self, *, strict: bool = False) -> tuple[Claim, ...]:
-        """The sentences that make the verification fail: those that are neither found nor supported.
-
-        In a document with citations, one that cites nothing fails only when it is contradicted or the check is strict.
-        """
+        """The sentences that make the verification fail: those that are neither found nor supported."""
+        # In a document with citations, one that cites nothing fails only when it is contradicted or the check is strict.
         wrong = find_failing(self.proof.claims)
         if strict or self.basis != "cited":
             return tuple(wrong)
@@ -170,11 +164,8 @@ async def check_document(
     compare: Compare | None = None,
     judge_text: JudgeText | None = None,
 ) -> Verification:
-    """Check a document against these texts: by rules, and by a judge where there is one.
-
-    `before` is what rules said of the same sentences by other texts, to tell what changed. `compare` are other rules than
-    `check_by_rules`; `judge_text` says how the judge is asked, where it is not about every sentence and all pages at once.
-    """
+    """Check a document against these texts: by rules, and by a judge where there is one."""
+    # `before` is what rules said by other texts; `compare` and `judge_text` are other rules and another way to ask the judge.
     pages = await prepare_pages(document, texts)
     claims = await asyncio.to_thread(compare or check_by_rules, document, pages, basis)
     changes = tuple(Change(a.index, b.verdict, a.verdict) for b, a in zip(before, claims) if a.verdict is not b.verdict)  # noqa: B905 - before may be empty

@@ -131,10 +131,8 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: st
 
 
 def narrow_span(sentence: str, passages: Sequence[EvidencePassage], page: Snapshot) -> tuple[int, int]:
-    """The few sentences of these passages that say most of a sentence, as offsets into the stored text.
-
-    Rare words count for more, and one more sentence must bring its share of them. A heading or a line of links says nothing.
-    """
+    """The few sentences of these passages that say most of a sentence, as offsets into the stored text."""
+    # Rare words count for more, and one more sentence must bring its share. A heading or a line of links says nothing.
     terms = [term for term in list_terms(sentence) if term in page.places]
     weights = {term: log(1 + len(page.bounds) / len(page.places[term])) for term in terms}
     price = MIN_SPAN_SHARE * sum(weights.values())
@@ -167,11 +165,8 @@ def describe_gap(judgements: Sequence[Judgement]) -> str:
 
 
 def edit_text(text: str, claims: Sequence[Claim], changes: Mapping[int, str]) -> tuple[str, tuple[Claim, ...]]:
-    """The text with other sentences in place of these claims, "" for none; and the claims that stand, where they now stand.
-
-    The claim of a changed sentence keeps its index and has the new words. What opens a line stays; a line, row or item
-    without a word left goes.
-    """
+    """The text with other sentences in place of these claims, "" for none; and the claims that stand, where they now stand."""
+    # What opens a line stays; a line, row or item without a word left goes.
     out, position = "", 0
     standing: list[Claim] = []
     for claim in claims:

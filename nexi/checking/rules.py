@@ -51,11 +51,9 @@ _BY_RANK = (Verdict.FOUND, Verdict.CONTRADICTED, _CLOSE, Verdict.UNCHECKED, Verd
 
 
 class Finding(Struct, frozen=True):
-    """What a page says to a claim: the verdict, the sentences from `first` to `last`, and why.
+    """What a page says to a claim: the verdict, the sentences from `first` to `last`, why, and how much of it (`fit`)."""
 
-    `is_close` is for a passage that says most of a claim that is not found: it is shown, with what it lacks. `fit` is how much
-    of the claim the page says; nothing where it says otherwise.
-    """
+    # `is_close` is for a passage that says most of a claim that is not found: it is shown, with what it lacks.
 
     verdict: Verdict
     reason: str

@@ -111,11 +111,8 @@ def without_markers(text: str) -> str:
 
 
 def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
-    """Whether a sentence states something about the world, and why not.
-
-    Titles, lead-ins, questions and words about the answer itself state nothing, and neither does the reader's own question.
-    What cites a page states something, whatever it looks like.
-    """
+    """Whether a sentence states something about the world, as all that cites a page does, and why not."""
+    # Titles, lead-ins, questions, words about the answer and the reader's own question state nothing.
     bare = without_markers(_HEADING.sub("", text, count=1)).strip()
     sentence, question_text = parse_text(bare[:MAX_SENTENCE_CHARS]), parse_text(question[:MAX_SENTENCE_CHARS])
     own = set(sentence.terms) - FRAME_WORDS
@@ -186,10 +183,8 @@ def _cut_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]
 
 
 def cut_at_markers(text: str) -> list[Clause]:
-    """The clauses before each group of markers; what follows the last group belongs to the sentence's sources.
-
-    A sentence of `Conflict.sentence` gives one clause for each value, with the words that the values are about.
-    """
+    """The clauses before each group of markers; what follows the last group belongs to the sentence's sources."""
+    # A sentence of `Conflict.sentence` gives a clause for each value, with the words that the values are about.
     dispute = _DISPUTE.match(text)
     subject = re.sub(r"[“”…]", " ", dispute["subject"] or "") if dispute else ""
     clauses: list[tuple[list[str], list[int]]] = []

@@ -65,10 +65,8 @@ def _replace_controls(text: str) -> str:
 
 
 def clean_extracted(page: Extracted) -> Extracted:
-    """The same with one kind of line end and without control characters: the text goes to terminals, models and files.
-
-    The places of its parts are those in the cleaned text.
-    """
+    """The same with one kind of line end and without control characters; its parts have their places in the cleaned text."""
+    # The text goes to terminals, models and files.
     parts, start = list[Part](), 0
     ends = [*(part.start for part in page.parts[1:]), len(page.text)]
     for part, end in zip(page.parts, ends, strict=False):  # one end too many where there is no part

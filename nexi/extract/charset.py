@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
+from pathlib import Path
 from unicodedata import category, name
+
+import msgspec
+from msgspec import Struct
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -28,37 +33,20 @@ _DOUBLE = re.compile(f"[\xc2-\xdf]{_NEXT}|[\xe0-\xef]{_NEXT}{{2}}|[\xf0-\xf4]{_N
 _MAYBE_DOUBLE = re.compile(f"[{_DOUBLE_STARTS}]{_NEXT}")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _MIN_DOUBLE = 4  # times as many as other signs
-# What browsers decode these names as: pages are written with the signs that a vendor added to the standard.
-_WEB_CODECS = {
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "gbk": "gb18030",
-    "gb2312": "gb18030",
-    "big5": "big5hkscs",
-    "iso8859-11": "cp874",
-}
+
+
+class _Tables(Struct, frozen=True):
+    """What browsers decode names of charsets as, and by how many bits each charset is less likely than the detector's."""
+
+    web_codecs: dict[str, str]  # pages are written with the signs that a vendor added to the standard
+    candidates: dict[str, int]  # first those of short files and old pages, then those that no one writes any more
+    everyday_ideographs: dict[str, tuple[str, int, float]]  # a standard, the lead byte where its everyday ones end, their bits
+    frequent_ideographs: str
+    frequent_hangul: str
+
+
+_TABLES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Tables)
 _MAX_LOST = 0.01  # share of a declared text that may fit nothing: a stray byte does not make another charset of a page
-# Charsets that a text without a declaration may be in, with the bits by which each is less likely than what the
-# detector says: those that are left to short files and old pages, before the ones that no one writes any more.
-_CANDIDATES = {"cp1252": 2, "cp1251": 3, "cp932": 3, "cp949": 3, "gb18030": 3} | dict.fromkeys(
-    ("big5hkscs", "euc_jp", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp874", "koi8_r"), 6
-)
-# Where everyday ideographs end, as lead bytes of the national standard, and their bits: the more there are, the more.
-_EVERYDAY_IDEOGRAPHS = {
-    "cp949": ("", 0, 0.0),
-    "cp932": ("euc_jp", 0xD0, 10.0),
-    "euc_jp": ("euc_jp", 0xD0, 10.0),
-    "gb18030": ("gb2312", 0xD8, 10.0),
-    "big5hkscs": ("big5", 0xC9, 12.0),
-}
-_FREQUENT_IDEOGRAPHS = frozenset(
-    "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生会自着去好高小京北南西東东日本月元円名前新社"
-    "部長田山川電話番号市区県都府水火木金土分间間個國來時為說們這後后發发经經學学关關系對对三二四五六七八九十百千万"
-)
-_FREQUENT_HANGUL = frozenset(
-    "이다는의에가고을하지한로사도기서어나리인시아자스를대해부일정수보제은전있과게주구라그원장안여상만소오유선동마면세공모비무조경관회년"
-    "니물중요신명용화것국내들성치"
-)
 _ORDINARY_SIGNS = frozenset("’“”„«»–—…€£°№¿¡،؟\xa0")
 _CASED_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 _ALPHABETS = _CASED_SCRIPTS | {"HEBREW", "ARABIC", "THAI"}
@@ -101,10 +89,8 @@ def decode_body(data: bytes, content_type: str = "") -> str:
 
 
 def undo_double_encoding(text: str) -> str:
-    """A text whose UTF-8 was taken for single letters and encoded again: "donâ€™t" says "don’t".
-
-    Nearly all signs beyond ASCII must read so, since a page about encodings shows such signs beside its own.
-    """
+    """A text whose UTF-8 was taken for single letters and encoded again: "donâ€™t" says "don’t"."""
+    # Nearly all signs beyond ASCII must read so, since a page about encodings shows such signs beside its own.
     if not any(letter in text for letter in _DOUBLE_STARTS) or not _MAYBE_DOUBLE.search(text):
         return text
     new_text, count = _DOUBLE.subn(_decode_again, text)
@@ -113,19 +99,15 @@ def undo_double_encoding(text: str) -> str:
 
 
 def _decode_again(sequence: re.Match[str]) -> str:
-    try:
+    with suppress(ValueError):
         return bytes(_BYTE_OF.get(char, ord(char)) for char in sequence[0]).decode("utf-8")
-    except ValueError:
-        return sequence[0]
+    return sequence[0]
 
 
 def guess_utf16(data: bytes) -> str:
-    """The UTF-16 that a text without a byte-order mark is in, or "": only there does a text have zero bytes.
-
-    The byte order is the one in which more of the usual signs of a text come out; a text has next to nothing unassigned.
-    """
-    sample = data[: _WIDE_WINDOW - _WIDE_WINDOW % 2]
-    sample = sample[: len(sample) - len(sample) % 2]
+    """The UTF-16 that a text without a byte-order mark is in, by the order that gives more usual signs; "" for none."""
+    # Only there does a text have zero bytes, and it has next to nothing unassigned.
+    sample = data[: min(len(data) // 2 * 2, _WIDE_WINDOW)]
     if b"\0" not in sample:
         return ""
     texts = {codec: sample.decode(codec, "replace") for codec in ("utf-16-le", "utf-16-be")}
@@ -139,7 +121,7 @@ def _python_name(label: str) -> str:
     from resiliparse.parse.encoding import map_encoding_to_html5
 
     codec = map_encoding_to_html5(label, fallback_utf8=False) or ""
-    return _WEB_CODECS.get(codec, codec)
+    return _TABLES.web_codecs.get(codec, codec)
 
 
 def _guess_encoding(data: bytes) -> str:
@@ -149,7 +131,7 @@ def _guess_encoding(data: bytes) -> str:
     detector = EncodingDetector()  # the library's shared one is not for threads
     detector.update(data[:131_072])
     label: str = detector.encoding(html5_compatible=True) or "utf-8"
-    costs = _CANDIDATES | {_WEB_CODECS.get(label, label): 0}
+    costs = _TABLES.candidates | {_TABLES.web_codecs.get(label, label): 0}
     sample = b" ".join(_WORD_WITH_SIGNS.findall(data, 0, _SEARCHED_BYTES))[:_SAMPLE_BYTES]
     return min(costs, key=lambda encoding: costs[encoding] + _text_bits(sample, encoding))
 
@@ -160,7 +142,9 @@ def _text_bits(sample: bytes, encoding: str) -> float:
     signs: dict[str, tuple[float, str]] = {}
     for char in sample.decode(encoding, "replace"):
         if char not in signs:
-            signs[char] = _east_asian_sign(char, encoding) if encoding in _EVERYDAY_IDEOGRAPHS else _alphabetic_sign(char)
+            signs[char] = (
+                _east_asian_sign(char, encoding) if encoding in _TABLES.everyday_ideographs else _alphabetic_sign(char)
+            )
         sign_bits, script = signs[char]
         bits += sign_bits
         if script and last_script:
@@ -202,16 +186,14 @@ def _east_asian_sign(char: str, encoding: str) -> tuple[float, str]:
         return 10.0, "halfwidth"
     if "\uac00" <= char <= "\ud7a3":  # the wide charset has every syllable, and any bytes may read as the unused ones
         is_everyday = _fits_standard(char, "euc_kr", 0xFF)
-        return (7.0 if char in _FREQUENT_HANGUL else 10.0 if is_everyday else _RARE_BITS), "ideographs"
-    standard, end, bits = _EVERYDAY_IDEOGRAPHS[encoding]
+        return (7.0 if char in _TABLES.frequent_hangul else 10.0 if is_everyday else _RARE_BITS), "ideographs"
+    standard, end, bits = _TABLES.everyday_ideographs[encoding]
     if "\u4e00" <= char <= "\u9fff" and _fits_standard(char, standard, end):
-        return (7.0 if char in _FREQUENT_IDEOGRAPHS else bits), "ideographs"
+        return (7.0 if char in _TABLES.frequent_ideographs else bits), "ideographs"
     return _RARE_BITS, "ideographs" if char.isalpha() else ""
 
 
 def _fits_standard(char: str, standard: str, end: int) -> bool:
-    try:
-        data = char.encode(standard) if standard else b""
-    except UnicodeEncodeError:
-        return False
-    return len(data) == 2 and data[0] < end
+    with suppress(UnicodeEncodeError, LookupError):  # where there is no standard, nothing fits it
+        return len(data := char.encode(standard)) == 2 and data[0] < end
+    return False

@@ -6,13 +6,14 @@ one weight, so the judgement can be read off. The weights are learned by `evals/
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from importlib import resources
 from itertools import pairwise
 from math import exp
+from pathlib import Path
+
+import msgspec
 
 from nexi.extract import features
 from nexi.extract.layout import Layout, LayoutBlock, tag_set
@@ -68,9 +69,7 @@ _TEXTS = tag_set("h1 h2 h3 h4 article pre table")
 @cache
 def load_weights() -> Mapping[str, float]:
     """What was learned, read once."""
-    text = resources.files("nexi.extract").joinpath("weights.json").read_text(encoding="utf-8")
-    weights: dict[str, float] = json.loads(text)
-    return weights
+    return msgspec.json.decode(Path(__file__).with_name("weights.json").read_bytes(), type=dict[str, float])
 
 
 @cache
@@ -141,10 +140,8 @@ def _is_aside(block: LayoutBlock, head: PageHead) -> bool:
 
 
 def _drop_copies(blocks: list[LayoutBlock], keeps: list[bool]) -> list[bool]:
-    """Leave out the second copy of a passage, which pages hold for other screens, and of a caption.
-
-    A line, an item or a quotation may be said again on purpose; a run of blocks with a paragraph among them is not.
-    """
+    """Leave out the second copy of a passage, which pages hold for other screens, and of a caption."""
+    # A line, an item or a quotation may be said again on purpose; a run of blocks with a paragraph among them is not.
     places = [n for n, keep in enumerate(keeps) if keep]
     texts = [blocks[n].text for n in places]
     first: dict[str, int] = {}
@@ -191,10 +188,8 @@ def _join_words(text: str) -> str:
 
 
 def _find_banners(layout: Layout) -> set[int]:
-    """The boxes that ask for consent, an address or money, or advertise; one with code in it is a text about such things.
-
-    What a service or a forum is known to call its own parts goes however long it is.
-    """
+    """The boxes that ask for consent, an address or money, or advertise; what services call their own parts goes too."""
+    # One with code in it is a text about such things.
     banners: set[int] = set()
     for box in layout.boxes:
         kind = _kind_of_banner(box.key) if box.key else ""
@@ -238,15 +233,14 @@ def _as_units(layout: Layout, scores: Sequence[float]) -> list[float]:
 def _keep_gaps(blocks: list[LayoutBlock], keeps: list[bool]) -> list[bool]:
     """Code stays with the text beside it, and so does what stands between two kept blocks of the same box."""
     around = [False, *keeps, False]
-    result = []
+    keeps = keeps.copy()
     for index, block in enumerate(blocks):
         before, keep, after = around[index : index + 3]
         if not keep and block.box.tag == "pre":
-            keep = before or after
+            keeps[index] = before or after
         elif not keep and before and after:
-            keep = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
-        result.append(keep)
-    return result
+            keeps[index] = blocks[index - 1].box.parent is block.box.parent is blocks[index + 1].box.parent
+    return keeps
 
 
 def _keep_sections(blocks: list[LayoutBlock], keeps: list[bool], chances: list[float]) -> list[bool]:
@@ -268,10 +262,8 @@ def _has_code(layout: Layout, head: PageHead) -> bool:
 
 
 def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], head: PageHead) -> list[bool]:
-    """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables.
-
-    Below an article it may also hold a form for comments, which is not.
-    """
+    """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
+    # Below an article it may also hold a form for comments, which is not.
     if not _has_code(layout, head):
         return keeps
     words_of_code = layout.root.code if head.genre == OTHER else 0
@@ -307,16 +299,15 @@ def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], he
 
 def _choose_threshold(blocks: list[LayoutBlock], chances: list[float], genre: str) -> float:
     """The chance from which on blocks are kept, so that precision and recall of the page are expected to balance."""
-    expected_words = sum(chance * block.words for chance, block in zip(chances, blocks, strict=True))
+    pairs = sorted(((chance, block.words) for chance, block in zip(chances, blocks, strict=True)), reverse=True)
+    expected_words = sum(chance * words for chance, words in pairs)
     best, threshold, right, kept_words = 0.0, MOST, 0.0, 0
-    for chance, words in sorted(((c, b.words) for c, b in zip(chances, blocks, strict=True)), reverse=True):
+    for chance, words in pairs:
         right += chance * words
         kept_words += words
         if kept_words and (balance := 2 * right / (kept_words + expected_words)) > best:
             best, threshold = balance, chance
     threshold = max(MIN_CHANCE_OF_GOODS if genre == GOODS else LEAST, min(MOST, threshold))
-    if genre != ARTICLE:
-        return threshold
-    kept_words = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= threshold)
-    sure_words = sum(block.words for block, chance in zip(blocks, chances, strict=True) if chance >= ARTICLE_CUT)
-    return ARTICLE_CUT if sure_words >= ARTICLE_SHARE * kept_words else threshold
+    kept_words = sum(words for chance, words in pairs if chance >= threshold)
+    sure_words = sum(words for chance, words in pairs if chance >= ARTICLE_CUT)
+    return ARTICLE_CUT if genre == ARTICLE and sure_words >= ARTICLE_SHARE * kept_words else threshold

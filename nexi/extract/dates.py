@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import html as entities
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,8 +40,6 @@ MAX_GAP_CHARS = 24  # between a word such as "updated" and its date
 
 # Names of fields of a head, and words beside a date, in the order in which they are tried.
 _NAMES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, tuple[str, ...]])
-_PUBLISHED_META = _NAMES["published_meta"]
-_UPDATED_META = _NAMES["updated_meta"]
 _LINKED = {
     key: re.compile(rf'"{key}"\s{{0,20}}:\s{{0,20}}(?:\[\s{{0,20}})?"([^"]{{4,40}})"')
     for key in ("datePublished", "dateModified", "uploadDate", "dateCreated")
@@ -84,12 +82,9 @@ def read_page_dates(
 ) -> _PageDates:
     """The dates of a page, from what says them most surely to what only may."""
     head_data = linked_data[:MAX_LINKED_DATA_CHARS]
-    updated = _first(meta.get(name, "") for name in _UPDATED_META) or _first(_linked(head_data, "dateModified"))
-    published = (
-        _first(meta.get(name, "") for name in _PUBLISHED_META)
-        or _first(_linked(head_data, "datePublished"))
-        or _first(_linked(head_data, "uploadDate"))
-    )
+    updated = _first(meta.get(name, "") for name in _NAMES["updated_meta"]) or _first(_linked(head_data, "dateModified"))
+    linked_days = chain(_linked(head_data, "datePublished"), _linked(head_data, "uploadDate"))
+    published = _first(meta.get(name, "") for name in _NAMES["published_meta"]) or _first(linked_days)
     address = _NAMED_MONTH.sub(lambda match: f"/{MONTH_NUMBERS[match[1].lower()]}/", url[:2_000])
     match = _IN_ADDRESS.search(address)
     day = parse_day(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)) if match else ""
@@ -99,12 +94,7 @@ def read_page_dates(
         with suppress(ValueError):
             if abs(date.fromisoformat(day) - date.fromisoformat(published[:10])).days == 1:
                 published = day  # the head counts in another time zone
-    readers: tuple[Callable[[Tree, str, str], _PageDates], ...] = (
-        _read_elements,
-        _read_near_title,
-        _read_stamps,
-        _read_anywhere,
-    )
+    readers = (_read_elements, _read_near_title, _read_stamps, _read_anywhere)
     for read in readers if not published else () if updated else (_read_near_title,):
         dates = read(tree, html, language)
         published, updated = published or dates.published, updated or dates.updated
@@ -124,35 +114,31 @@ def _linked(linked_data: str, key: str) -> Iterator[str]:
     return (match[1] for place in places for match in islice(_LINKED[key].finditer(linked_data, place), 3))
 
 
+def _pick_first(days: Iterable[tuple[str, bool]]) -> _PageDates:
+    """The first of these days that is one of publication, and the first that is said to be one of a change."""
+    first: dict[bool, str] = {}
+    for day, is_update in days:
+        first.setdefault(is_update, day)
+    return _PageDates(first.get(False, ""), first.get(True, ""))
+
+
 def _read_elements(tree: Tree, _html: str, language: str) -> _PageDates:
     """From elements that are made for a date."""
-    published = updated = ""
-    for node in islice(
-        tree.document.query_selector_all('time, [itemprop="datePublished"], [itemprop="dateModified"]'), MAX_NODES
-    ):
-        value = node.getattr("datetime") or node.getattr("content") or node.text
-        if _is_foreign(node) or not (day := normalise_date(value or "", language)):
-            continue
-        if _says_updated(node):
-            updated = updated or day
-        else:
-            published = published or day
-    return _PageDates(published, updated)
+    nodes = tree.document.query_selector_all('time, [itemprop="datePublished"], [itemprop="dateModified"]')
+    own = [node for node in islice(nodes, MAX_NODES) if not _is_foreign(node)]
+    days = ((normalise_date(n.getattr("datetime") or n.getattr("content") or n.text or "", language), n) for n in own)
+    return _pick_first((day, _says_updated(node)) for day, node in days if day)
 
 
 def _read_stamps(tree: Tree, _html: str, language: str) -> _PageDates:
     """From short texts in elements that are named for a date."""
-    published = updated = ""
+    days: list[tuple[str, bool]] = []
     for node in islice(tree.body.query_selector_all(_STAMPS), MAX_NODES):
         text = " ".join((node.text or "")[: 4 * MAX_STAMP_CHARS].split())
-        if not text or len(text) > MAX_STAMP_CHARS or _is_foreign(node):
-            continue
-        for start, day in find_dates(text, language):
-            if _says_updated(node) or _SAYS_UPDATED.search(text[:start]):
-                updated = updated or day
-            else:
-                published = published or day
-    return _PageDates(published, updated)
+        if text and len(text) <= MAX_STAMP_CHARS and not _is_foreign(node):
+            mentions = find_dates(text, language)
+            days += ((day, _says_updated(node) or bool(_SAYS_UPDATED.search(text[:start]))) for start, day in mentions)
+    return _pick_first(days)
 
 
 def _read_near_title(_tree: Tree, html: str, language: str) -> _PageDates:
@@ -203,16 +189,16 @@ def _shown_text(html: str) -> str:
 
 
 def _read_mentions(text: str, mentions: Iterable[DateMention], *, is_near: bool) -> _PageDates:
-    published = updated = ""
+    days: list[tuple[str, bool]] = []
     for start, day in mentions:
         line_end = text.find("\n", start)
         line = text[text.rfind("\n", 0, start) + 1 : line_end if line_end >= 0 else len(text)].strip()
         before = text[max(0, start - 40) : start]
-        if _SAYS_UPDATED.search(before):
-            updated = updated or day
-        elif _SAYS_PUBLISHED.search(before) or (is_near and len(line) <= MAX_LINE_CHARS and not before.endswith("(")):
-            published = published or day
-    return _PageDates(published, updated)
+        is_update = _SAYS_UPDATED.search(before) is not None
+        is_alone = is_near and len(line) <= MAX_LINE_CHARS and not before.endswith("(")
+        if is_update or is_alone or _SAYS_PUBLISHED.search(before):
+            days.append((day, is_update))
+    return _pick_first(days)
 
 
 def _says_updated(node: Node) -> bool:

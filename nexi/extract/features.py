@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial, reduce
+from itertools import islice
 from operator import or_
 from typing import Any
 
@@ -170,15 +171,8 @@ def _name_form(key: tuple[str, str, str, int, int, str]) -> tuple[str, ...]:
         f"t:{element}", f"pt{kind}{element}", f"tw{element}{words // 2}", f"zk{kind}{zone}{words}",
     )  # fmt: skip
     if genre == ARTICLE:
-        names += (
-            f"g{kind}",
-            f"gw{words}",
-            f"gd{density}",
-            f"gt{element}",
-            f"z{zone}",
-            f"zw{zone}{words}",
-            f"zd{zone}{density}",
-        )
+        names += (f"g{kind}", f"gw{words}", f"gd{density}", f"gt{element}")
+        names += (f"z{zone}", f"zw{zone}{words}", f"zd{zone}{density}")
     return names
 
 
@@ -290,14 +284,8 @@ class PageFeatures:
         """For each block a letter: before, inside or after the paragraphs of the densest box."""
         inside = []
         for n, block in enumerate(self.blocks):
-            around: Box | None = block.box if block.box.paragraphs else None
-            for _ in range(3):
-                if around is None:
-                    break
-                if self._heart.get(id(around)) == 0:
-                    inside.append(n)
-                    break
-                around = around.parent
+            if block.box.paragraphs and any(self._heart.get(id(box)) == 0 for box in islice(block.box.climb(), 3)):
+                inside.append(n)
         first, last = (inside[0], inside[-1] + 1) if inside else (len(self.blocks), len(self.blocks))
         return "b" * first + "i" * (last - first) + "a" * (len(self.blocks) - last)
 
@@ -333,11 +321,7 @@ class PageFeatures:
                     running[id(block.box.parent.parent)] += block.box.paragraphs // 2
         top = max(running, key=lambda key: running[key], default=0)
         box = next((box for box in self.boxes if id(box) == top), None)
-        path: dict[int, int] = {}
-        while box is not None:
-            path[id(box)] = len(path)
-            box = box.parent
-        return path
+        return {id(around): distance for distance, around in enumerate(box.climb())} if box else {}
 
     def _inherit(self) -> None:
         """Give each box the names that some box around it has, each once, and how near it is to the densest box."""
@@ -364,10 +348,9 @@ class PageFeatures:
         if box.blocks > 1 or box.repeats < 2 or box.parent is None:
             return self._surroundings(box)
         alike = (id(box.parent), box.tag, box.key)
-        value = self._alike.get(alike)
-        if value is None:
-            value = self._alike[alike] = self._surroundings(box)
-        return value
+        if alike not in self._alike:
+            self._alike[alike] = self._surroundings(box)
+        return self._alike[alike]
 
     def _surroundings(self, box: Box) -> Sum:
         """The boxes around: what they are called, what they hold, how often they are repeated."""
@@ -392,15 +375,10 @@ class PageFeatures:
 
     def _levels(self, box: Box) -> Sum:
         """What this box and those around it hold."""
-        result = self.scale.nothing
-        around: Box | None = box
-        for sums in self.scale.levels:
-            if around is None:
-                break
-            result = result + sums[self._shape(around) if around.shape < 0 else around.shape]
-            around = around.parent
-        box.levels = result
-        return result
+        box.levels = self.scale.nothing
+        for sums, around in zip(self.scale.levels, box.climb(), strict=False):
+            box.levels = box.levels + sums[self._shape(around) if around.shape < 0 else around.shape]
+        return box.levels
 
     def _shape(self, box: Box) -> int:
         """How linked, how long, how much in sentences, which share of the page, how often, and what element."""

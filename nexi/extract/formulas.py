@@ -7,6 +7,7 @@ Above sits `markup`; below, `notation` says how each is written. Sites keep a fo
 from __future__ import annotations
 
 import re
+from html import escape
 
 from nexi.extract import notation
 from nexi.extract.layout import Node, Tree
@@ -31,12 +32,7 @@ def reveal_tex_scripts(html: str) -> str:
     """The page with the TeX that a script would draw put in the place of the script."""
     if "math/tex" not in html:
         return html
-
-    def show_formula(script: re.Match[str]) -> str:
-        formula = notation.write_formula(script[1]).replace("&", "&amp;").replace("<", "&lt;")
-        return f"<span>{formula}</span>"
-
-    return _TEX_SCRIPT.sub(show_formula, html)
+    return _TEX_SCRIPT.sub(lambda script: f"<span>{escape(notation.write_formula(script[1]), quote=False)}</span>", html)
 
 
 def write_notation(tree: Tree) -> None:
@@ -54,9 +50,8 @@ def write_notation(tree: Tree) -> None:
         if node.parent is not None and node.tag == "math" and (text := _formula_text(node)):
             _replace_by_text(tree, node, text)
     for node in nodes:
-        if node.parent is None or node.tag != "a" or node.getattr("role") != "doc-noteref":
-            continue
-        if node.parent.tag != "sup" and node.text.strip().isdecimal():
+        is_note = node.parent is not None and node.tag == "a" and node.parent.tag != "sup"
+        if is_note and node.getattr("role") == "doc-noteref" and node.text.strip().isdecimal():
             _replace_by_text(tree, node, f"[{node.text.strip()}]")
     for node in scripts:
         if node.parent is None:

@@ -7,7 +7,7 @@ of what is content.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, TypeAlias
 
 Node: TypeAlias = Any  # of a tree of resiliparse, which has no types for Python
@@ -54,30 +54,27 @@ class Box:
         self.shape = -1
         self.unit = ""  # the name of the list or table it is a part of
 
-    def subtract(self, box: Box) -> None:
-        """Take what is in a box out of the sums of this one and those around it."""
-        around: Box | None = self
-        while around is not None:
-            around.chars -= box.chars
-            around.linked -= box.linked
-            around.paragraphs -= box.paragraphs
-            around.blocks -= box.blocks
-            around.code -= box.code
-            around = around.parent
+    def climb(self) -> Iterator[Box]:
+        """This box and those around it, from the inside."""
+        box: Box | None = self
+        while box is not None:
+            yield box
+            box = box.parent
+
+    def add_sums(self, box: Box, sign: int = 1) -> None:
+        self.chars += sign * box.chars
+        self.linked += sign * box.linked
+        self.paragraphs += sign * box.paragraphs
+        self.blocks += sign * box.blocks
+        self.code += sign * box.code
 
     def is_inside(self, holder: Box | None) -> bool:
         """Whether it is this box, or one in it."""
-        box: Box | None = self
-        while box is not None and box is not holder:
-            box = box.parent
-        return box is not None
+        return any(box is holder for box in self.climb())
 
     def is_within(self, *tags: str) -> bool:
         """Whether one of these elements is around."""
-        box: Box | None = self
-        while box is not None and box.tag not in tags:
-            box = box.parent
-        return box is not None
+        return any(box.tag in tags for box in self.climb())
 
 
 class LayoutBlock:
@@ -94,10 +91,7 @@ class LayoutBlock:
 
 
 class Layout:
-    """All boxes and blocks of a page in reading order.
-
-    `touching` are the nodes whose number stands right after that of another element: only a style keeps the two apart.
-    """
+    """All boxes and blocks of a page in reading order; `touching` are numbers that a style alone keeps apart."""
 
     __slots__ = ("blocks", "boxes", "chars", "deepest", "root", "touching")
 
@@ -124,7 +118,8 @@ class Layout:
             elif id(box) not in dropped_ids:
                 boxes_left.append(box)
             elif parent is not None:
-                parent.subtract(box)
+                for around in parent.climb():
+                    around.add_sums(box, sign=-1)
                 if parent.node.first_child is None:
                     dropped_ids.add(id(parent))
         self.boxes = [box for box in boxes_left if id(box) not in dropped_ids]
@@ -188,26 +183,21 @@ class Layout:
             box.chars, box.linked, box.blocks = size, block.linked, 1
             box.paragraphs = size if size >= PARAGRAPH and block.linked < 0.4 * size else 0
         for box in reversed(self.boxes):  # children come after their parents
-            if box.blocks and (parent := box.parent) is not None:
-                parent.chars += box.chars
-                parent.linked += box.linked
-                parent.paragraphs += box.paragraphs
-                parent.blocks += box.blocks
-                parent.code += box.code
+            if box.blocks and box.parent is not None:
+                box.parent.add_sums(box)
         return total
 
     def _count_repeats(self) -> None:
         """Boxes without text are not counted, and have no alike ones."""
         boxes = [box for box in self.boxes if box.blocks]
-        looks = [(id(box.parent), box.tag, box.key) for box in boxes]
-        alike = Counter(looks)
-        for box, look in zip(boxes, looks, strict=True):
-            box.repeats = alike[look]
+        alike = Counter((id(box.parent), box.tag, box.key) for box in boxes)
+        for box in boxes:
+            box.repeats = alike[id(box.parent), box.tag, box.key]
 
 
 def _is_above(holder: Node, node: Node) -> bool:
     for _ in range(MAX_INLINE_DEPTH):
         node = node.parent
         if node is None or node == holder:
-            break
-    return node is not None and node == holder
+            return node is not None
+    return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html as entities
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nexi import urls
@@ -92,11 +93,11 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         author=about.author,
         published=dates.published,
         updated=dates.updated,
-        description=about.description,
+        description=about.first_value("description", "og:description"),
         links=_absolute_links(base, [*(_find_hrefs(main) if base and main is not None else ()), *everywhere]),
         headings=headings,
         code_languages=code_languages,
-        site=about.site,
+        site=about.first_value("og:site_name", "citation_journal_title", "application-name"),
         picture=about.find_picture(base),
         truncated=truncated,
     )
@@ -152,15 +153,12 @@ def _build_tree(html: str) -> Tree:
 def _drop_hidden(tree: Tree) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
-    noscripts = []
-    for node in body.query_selector_all("script, style, template, noscript"):
-        if node.parent is not None and node.tag != "noscript":
+    for node in body.query_selector_all("script, style, template"):
+        if node.parent is not None:
             node.decompose()  # their text is none of the page's
-        elif node.parent is not None:
-            noscripts.append(node)
     size = _drop_matches(body, _HIDDEN, len(body.text), share=0.5, is_match=_is_hidden)
     # Forums that are programs give readers without scripts the whole thread; other pages a line or an image.
-    noscripts = [node for node in noscripts if node.parent is not None]
+    noscripts = list(body.query_selector_all("noscript"))
     inside = sum(len(node.text) for node in noscripts)
     has_content = inside > ENOUGH_TEXT and inside > 0.6 * size
     for node in noscripts:
@@ -196,10 +194,7 @@ def _is_hidden(node: Node) -> bool:
 def _drop_matches(
     body: Node, selector: str, chars: int, *, share: float, is_match: Callable[[Node], bool] = lambda _: True
 ) -> int:
-    """Drop what a selector finds in a text of so many characters; how many are left.
-
-    A match that holds much of the page is a wrapper and stays.
-    """
+    """Drop what a selector finds in a text of so many characters, but no wrapper of much of the page; how many are left."""
     nodes = list(filter(is_match, body.query_selector_all(selector)))
     most = share * chars
     # A site that has each post in a form of its own has the whole thread in forms.
@@ -258,8 +253,8 @@ def _prepare_for_writer(tree: Tree) -> None:
     for node in main.query_selector_all(_MACHINERY):
         if node.parent is not None:
             node.decompose()
-    _open_layout_tables(tree, main)
-    table_spans.open_spans(tree, main)
+    _open_layout_tables(tree)
+    table_spans.open_spans(tree)
     for quote in main.query_selector_all("blockquote"):
         # A quotation of nothing but code, a list or a table was written to indent it.
         parts = [node for node in quote.child_nodes if node.tag != "#text" or node.value.strip()]
@@ -310,10 +305,10 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
                 node.decompose()
 
 
-def _open_layout_tables(tree: Tree, main: Node) -> None:
+def _open_layout_tables(tree: Tree) -> None:
     """Tables that only place things on the page become plain blocks; as Markdown tables they would be one line."""
-    for table in main.query_selector_all("table"):
-        if table == main or not (table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")):
+    for table in tree.body.query_selector_all("table"):
+        if not (table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")):
             continue
         if table.query_selector("th") and not table.query_selector("table"):
             continue
@@ -340,12 +335,10 @@ def _name_code_languages(main: Node) -> None:
 
 def _base_url(tree: Tree, url: str) -> str:
     tag = tree.document.query_selector("base[href]") if url else None
-    if tag is None:
-        return url
-    try:
-        return urls.join(url, tag.getattr("href") or "")
-    except ValueError:
-        return url
+    if tag is not None:
+        with suppress(ValueError):
+            return urls.join(url, tag.getattr("href") or "")
+    return url
 
 
 def _find_hrefs(node: Node) -> list[str]:
@@ -355,15 +348,11 @@ def _find_hrefs(node: Node) -> list[str]:
 def _absolute_links(base: str, hrefs: list[str]) -> tuple[str, ...]:
     """Links as URLs that could be fetched, each once, the main part's first."""
     links: dict[str, None] = {}
-    for href in dict.fromkeys(hrefs):
-        if len(links) >= MAX_LINKS or not base:
-            break
-        try:
+    for href in dict.fromkeys(hrefs) if base else ():
+        with suppress(ValueError):
             link = urls.join(base, href).partition("#")[0]
-        except ValueError:
-            continue
-        if link.startswith(("http://", "https://")):
-            links[link] = None
+            if len(links) < MAX_LINKS and link.startswith(("http://", "https://")):
+                links[link] = None
     links.pop(base.partition("#")[0], None)
     return tuple(links)
 
@@ -444,7 +433,7 @@ class _About:
 
     @property
     def title(self) -> str:
-        if title := one_line(self._tree.title or "") or self._first_value("og:title"):
+        if title := one_line(self._tree.title or "") or self.first_value("og:title"):
             return title
         heading = self._tree.document.query_selector("h1")
         return one_line(heading.text) if heading else ""
@@ -452,7 +441,7 @@ class _About:
     @property
     def language(self) -> str:
         root = self._tree.document.query_selector("html")
-        value = (root.getattr("lang") if root is not None else "") or self._first_value("content-language", "og:locale")
+        value = (root.getattr("lang") if root is not None else "") or self.first_value("content-language", "og:locale")
         return str(value).replace("_", "-")[:35].strip()
 
     @property
@@ -460,21 +449,13 @@ class _About:
         """Scholarly pages have a tag for each author; their names are joined."""
         if self._scholars:
             return one_line("; ".join(self._scholars[:MAX_AUTHORS]))
-        name = self._first_value("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
+        name = self.first_value("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
         return "" if name.startswith(("http:", "https:")) else name
-
-    @property
-    def site(self) -> str:
-        return self._first_value("og:site_name", "citation_journal_title", "application-name")
-
-    @property
-    def description(self) -> str:
-        return self._first_value("description", "og:description")
 
     def find_picture(self, base: str) -> Picture | None:
         """The picture that the page gives to those who link to it."""
         try:
-            address = urls.join(base, self._first_value("og:image:secure_url", "og:image", "twitter:image"))
+            address = urls.join(base, self.first_value("og:image:secure_url", "og:image", "twitter:image"))
         except ValueError:
             return None
         if address == base or not address.startswith(("https://", "http://")):
@@ -486,8 +467,8 @@ class _About:
         elif "creativecommons.org/publicdomain/" in terms:
             licence = "CC0" if "/zero/" in terms else "public domain"
         else:
-            licence = self._first_value("dcterms.license", "dc.rights", "dcterms.rights", "copyright")[:MAX_CAPTION]
-        return Picture(address, self._first_value("og:image:alt", "twitter:image:alt")[:MAX_CAPTION], licence)
+            licence = self.first_value("dcterms.license", "dc.rights", "dcterms.rights", "copyright")[:MAX_CAPTION]
+        return Picture(address, self.first_value("og:image:alt", "twitter:image:alt")[:MAX_CAPTION], licence)
 
-    def _first_value(self, *names: str) -> str:
+    def first_value(self, *names: str) -> str:
         return next((self.meta[name] for name in names if self.meta.get(name)), "")

@@ -9,7 +9,7 @@ cells as a cell says it spans.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 
 MAX_ATTRIBUTES = 2_000
 MAX_OPENINGS = 400_000
@@ -27,9 +27,6 @@ _WHOLE_TAG = re.compile(r"<[/a-z][^>]*+", re.IGNORECASE)
 # Faster, and finds no less: searched for first.
 _MAYBE_WIDE_CELL = re.compile(r"=(?<=[nN\s]=)(?<=(?i:span)=|...\s=)\s*+[\"']?+\s*+\d{3}")
 _WIDE_CELL = re.compile(r"\b((?:col|row)span)\s*=\s*([\"']?)\s*\d{3,}", re.IGNORECASE)
-_FORMATTING_NAMES = frozenset((
-    "a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u",
-))  # fmt: skip
 _LONG_NAMES = r"b(?:ig)?+|i|u|s(?:mall|tr(?:ike|ong))?+|em|code|font|nobr|tt"  # all but `a`, of which one is open at most
 # Not those that are closed before another tag begins: they are never open at one.
 _FORMATTING = re.compile(rf"<(?=[bceifnstu])({_LONG_NAMES})(?=[\s/>])([^>]{{0,300}}+)(?![^<]*+</\1[\s>])", re.IGNORECASE)
@@ -72,11 +69,8 @@ def _is_too_wide(html: str) -> bool:
     # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
     if not _has_unended_tag(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
         return False
-    for token in _TOKEN.finditer(html):
-        attributes = token[2] or token[3] or ""
-        if len(attributes) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(attributes)) > MAX_ATTRIBUTES:
-            return True
-    return False
+    attributes = (token[2] or token[3] or "" for token in _TOKEN.finditer(html))
+    return any(len(own) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(own)) > MAX_ATTRIBUTES for own in attributes)
 
 
 def _has_unended_tag(html: str) -> bool:
@@ -109,7 +103,7 @@ def can_multiply(html: str, tags: int) -> bool:
         return False
     # A parser could build those that are open anew at each tag that is no formatting itself.
     total = open_now = last = 0
-    stacks: dict[str, list[str]] = {name: [] for name in _FORMATTING_NAMES}
+    stacks: defaultdict[str, list[str]] = defaultdict(list)
     equal: Counter[str] = Counter()
     for tag in _FORMATTING_TAG.finditer(html):
         closing, name, rest, end = tag.groups()

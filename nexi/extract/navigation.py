@@ -30,19 +30,12 @@ _ROOTS = tag_set("html body main article")
 
 def drop_navigation(layout: Layout) -> Layout:
     """Drop bars of links to the pages before and after, and menus of nothing but links; the page as it is then."""
-    turns = [
-        block.box
-        for block in layout.blocks
-        if block.linked and block.words <= MAX_BAR_WORDS and ("rev" in block.text or "ext" in block.text)
-    ]
     bars: list[tuple[Node, Box | None]] = []
-    for turn in turns:
-        for link in turn.node.query_selector_all("a[href]"):
-            if (bar := _find_bar(link)) is not None:
-                holder: Box | None = turn
-                while holder is not None and holder.node != bar:
-                    holder = holder.parent
-                bars.append((bar, holder))
+    for block in layout.blocks:
+        if block.linked and block.words <= MAX_BAR_WORDS and ("rev" in block.text or "ext" in block.text):
+            for link in block.box.node.query_selector_all("a[href]"):
+                if (bar := _find_bar(link)) is not None:
+                    bars.append((bar, next((box for box in block.box.climb() if box.node == bar), None)))
     last: Box | None = None
     for box in layout.boxes:
         if (
@@ -68,8 +61,7 @@ def drop_navigation(layout: Layout) -> Layout:
 
 
 def _kind_of(link: Node) -> str:
-    words = " ".join(link.text.split()).strip(" «»‹›←→<>|[]()").lower()
-    return _KINDS.get(words, "")
+    return _KINDS.get(" ".join(link.text.split()).strip(" «»‹›←→<>|[]()").lower(), "")
 
 
 def _find_bar(link: Node) -> Node:

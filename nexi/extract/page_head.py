@@ -43,10 +43,7 @@ _GOODS = tag_set("Product Offer AggregateOffer ItemList CollectionPage ProductGr
 
 
 class PageHead(NamedTuple):
-    """The genre of a page as one letter, the words of its title in lower case, its description, and the text of its article.
-
-    `authors` are people with a first and a last name, in lower case; `is_at_article` says that the address is an article's.
-    """
+    """The genre of a page as one letter, its title and `authors` in lower case, and whether its address is an article's."""
 
     genre: str = OTHER
     title: frozenset[str] = frozenset()

@@ -23,9 +23,9 @@ _PARTS = frozenset(("thead", "tbody", "tfoot"))
 Span = tuple[Node, str, int, int]  # a cell, its text, and how many columns and rows it takes
 
 
-def open_spans(tree: Tree, main: Node) -> None:
+def open_spans(tree: Tree) -> None:
     """Rewrite the tables of a page that have cells over several rows, heads over several columns, or no heads."""
-    for table in list(main.query_selector_all("table"))[:MAX_TABLES]:
+    for table in list(tree.body.query_selector_all("table"))[:MAX_TABLES]:
         if table.query_selector("table") is not None:
             continue
         rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag in _PARTS else [part])]

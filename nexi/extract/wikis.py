@@ -67,15 +67,8 @@ def take_facts(tree: Tree, html: str) -> list[str]:
         label, value = panel.query_selector(".pi-data-label"), panel.query_selector(".pi-data-value")
         if label is not None and value is not None:
             facts += _write_fact(_read_text(label), _read_text(value))
-    facts = facts[:MAX_FACTS] or _read_rows(box)
-    if facts:
-        box.decompose()
-    return facts
-
-
-def _read_rows(box: Node) -> list[str]:
-    facts, section = list[str](), ""
-    for row in list(box.query_selector_all("tr"))[:MAX_ROWS]:
+    section = ""
+    for row in [] if facts else list(box.query_selector_all("tr"))[:MAX_ROWS]:
         cells = [cell for cell in row.child_nodes if cell.tag in ("th", "td")]
         label = _read_text(cells[0]) if cells else ""
         if len(cells) == 1 and cells[0].tag == "th":
@@ -87,6 +80,8 @@ def _read_rows(box: Node) -> list[str]:
         elif cells[0].tag == "th":
             section = label
         facts += _write_fact(label, _read_text(cells[1]))
+    if facts:
+        box.decompose()
     return facts[:MAX_FACTS]
 
 

@@ -88,11 +88,8 @@ def extract(
     cites_notes: bool = False,
     recognition: Recognition = Recognition(),  # noqa: B008 - a frozen value
 ) -> Extracted:
-    """The text and metadata of a body of any kind we read; `url` is the base of its links. Raises FetchError.
-
-    `max_chars` is for documents: of these no more text is made than is kept. `cites_notes` makes citations of the footnotes
-    of an HTML page; `recognition` is for pictures and scanned pages.
-    """
+    """The text and metadata of a body of any kind we read; `url` is the base of its links. Raises FetchError."""
+    # Of a document no more than `max_chars` is made. `cites_notes` makes citations of the footnotes of an HTML page.
     document_format = find_format(media_type(content_type))
     try:
         if document_format and isinstance(body, bytes):
@@ -114,10 +111,7 @@ def extract(
 
 
 def to_text(data: bytes, *, name: str = "", content_type: str = "") -> Extracted:
-    """The text of a file: of the type that is given, else of what its name ends with, else of what it looks like.
-
-    Raises FetchError for what is no text and no document, and for a document that cannot be read.
-    """
+    """The text of a file, of the type that is given or that its name or bytes tell. Raises FetchError where there is none."""
     kind = media_type(content_type) or find_type(data, name)
     if not is_readable(kind):
         raise refuse_format(kind, name)

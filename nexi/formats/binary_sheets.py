@@ -38,7 +38,7 @@ def read_workbook(data: bytes, max_chars: int) -> Extracted:
         raise encrypted_error() from error
     except (CalamineError, ValueError, OSError) as error:
         raise broken_error(str(error)[:200]) from error
-    about = BoundedArchive(data).read_office_properties() if data.startswith(b"PK") else read_summary(CompoundFile(data))
+    about = BoundedArchive(data).read_properties() if data.startswith(b"PK") else read_summary(CompoundFile(data))
     return build_extracted(writer, about)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from nexi.formats.containers import broken_error, too_large_error
@@ -140,7 +141,6 @@ def _read_property(data: bytes, at: int, code_page: int) -> str:
 def read_filetime(data: bytes, at: int) -> str:
     """A time of Windows as ISO 8601; "" for none."""
     (ticks,) = struct.unpack_from("<Q", data, at)
-    try:
+    with suppress(OverflowError):
         return (_EPOCH + timedelta(microseconds=ticks // 10)).isoformat() if ticks else ""
-    except OverflowError:
-        return ""
+    return ""

@@ -16,27 +16,16 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import msgspec
+
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 1, 38, 22, 2
 _LOAD, _JUMP_EQUAL, _JUMP_SET_BITS, _RETURN = 0x20, 0x15, 0x45, 0x06
 _ALLOW, _KILL, _REFUSE = 0x7FFF0000, 0x80000000, 0x00050000 | 1  # EPERM
 _X32_BIT = 0x40000000
 
 # By machine: how the kernel calls it, and the numbers of what is refused. io_uring could connect without a call of its own.
-_SYSTEM_CALLS = {
-    "x86_64": (
-        0xC000003E,
-        {"socket": 41, "connect": 42, "accept": 43, "sendto": 44, "sendmsg": 46, "bind": 49, "listen": 50, "socketpair": 53}
-        | {"accept4": 288, "sendmmsg": 307, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311}
-        | {"pidfd_getfd": 438, "io_uring_setup": 425, "io_uring_enter": 426, "bpf": 321, "userfaultfd": 323, "keyctl": 250},
-    ),
-    "aarch64": (
-        0xC00000B7,
-        {"socket": 198, "connect": 203, "accept": 202, "sendto": 206, "sendmsg": 211, "bind": 200, "listen": 201}
-        | {"socketpair": 199, "accept4": 242, "sendmmsg": 269, "ptrace": 117, "process_vm_readv": 270}
-        | {"process_vm_writev": 271, "pidfd_getfd": 438, "io_uring_setup": 425, "io_uring_enter": 426, "bpf": 280}
-        | {"userfaultfd": 282, "keyctl": 219},
-    ),
-}
+_CALLS = Path(__file__).with_suffix(".json").read_bytes()
+_SYSTEM_CALLS = msgspec.json.decode(_CALLS, type=dict[str, tuple[int, dict[str, int]]])
 
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1, 2, 4, 8

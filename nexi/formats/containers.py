@@ -31,6 +31,12 @@ MAX_ENTRY_CHARS = 20_000
 _PIECE_BYTES = 65_536
 _ZIP_FAULTS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 
+# The elements that say what a document is, in their order; a template keeps its own date of creation.
+_PROPERTIES = {
+    "title": ("title",), "author": ("initial-creator", "creator"), "language": ("language",), "updated": ("modified", "date"),
+    "published": ("modified", "date", "created", "creation-date"), "description": ("description", "subject"),
+}  # fmt: skip
+
 Attributes = dict[str, str]
 Element = tuple[str, Attributes, str]
 
@@ -97,18 +103,12 @@ class BoundedArchive:
             targets[attributes.get("Id", "")] = attributes
         return targets
 
-    def read_office_properties(self) -> dict[str, str]:
-        """What an Office document says of itself."""
-        names = ("title", "creator", "language", "created", "modified", "subject", "description")
-        about = {name: one_line(text) for name, _, text in reversed(self.find_elements("docProps/core.xml", *names))}
-        return {
-            "title": about.get("title", ""),
-            "author": about.get("creator", ""),
-            "language": about.get("language", "")[:35],
-            "published": about.get("modified", "") or about.get("created", ""),  # a template keeps its own date of creation
-            "updated": about.get("modified", ""),
-            "description": about.get("description", "") or about.get("subject", ""),
-        }
+    def read_properties(self, member: str = "docProps/core.xml") -> dict[str, str]:
+        """What a document of Office or OpenDocument says of itself."""
+        names = {name for own in _PROPERTIES.values() for name in own}
+        about = {name: one_line(text) for name, _, text in reversed(self.find_elements(member, *names))}
+        fields = {field: next(filter(None, map(about.get, own)), "") for field, own in _PROPERTIES.items()}
+        return fields | {"language": fields["language"][:35]}
 
     def find_elements(self, member: str, *names: str) -> list[Element]:
         """The elements of these names in a member."""

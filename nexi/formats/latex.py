@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
 
 from nexi.extract import charset, notation
 from nexi.extract.words import Extracted, one_line
@@ -23,21 +27,23 @@ _TOKEN = re.compile(
     r"\\(begin|end)\s*\{([A-Za-z*]{1,40})\}|\\([A-Za-z]+)\*?[ \t]*|\\(.)|(\$\$?)|([{}&~])|(\n[ \t]*\n\s*)|([^\\${}&~\n]+|\n)",
     re.DOTALL,
 )
-_HEADINGS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5}
-_DROPPED = {
-    "label": 1, "includegraphics": 1, "bibliography": 1, "bibliographystyle": 1, "input": 1, "include": 1, "vspace": 1,
-    "hspace": 1, "usepackage": 1, "documentclass": 1, "pagestyle": 1, "thispagestyle": 1, "setlength": 2, "newcommand": 2,
-    "renewcommand": 2, "title": 1, "author": 1, "date": 1, "setcounter": 2, "addtocounter": 2, "index": 1, "color": 1,
-    "write": 1, "immediate": 0, "cline": 1, "cmidrule": 1, "multirow": 2, "centering": 0, "maketitle": 0, "hline": 0,
-}  # fmt: skip
 _CODE = frozenset(("verbatim", "lstlisting", "minted", "Verbatim"))
 _FORMULAS = frozenset(("equation", "align", "gather", "multline", "eqnarray", "displaymath", "math"))
 _TABLES = frozenset(("tabular", "tabularx", "longtable", "array"))
-_SIGNS = {"ldots": "…", "dots": "…", "textbackslash": "\\", "LaTeX": "LaTeX", "TeX": "TeX", "quad": " ", "qquad": " ",
-          "newline": " ", "ss": "ß", "ae": "æ", "oe": "œ", "o": "ø", "aa": "å", "textasciitilde": "~", "S": "§"}  # fmt: skip
-_ACCENTS = {'"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", "=": "\u0304", ".": "\u0307"}
 _LANGUAGE = re.compile(r"\s*(?:\[[^\]]{0,200}?language=\{?(\w+)[^\]]{0,200}\]|\[[^\]]{0,200}\])?(?:\{(\w+)\})?")
 _DEFINITION = re.compile(r"\\def\s?\\[A-Za-z]{1,40}[^{}\n]{0,20}\{(?:[^{}]|\{[^{}]{0,200}\}){0,2000}\}")
+
+
+class _Commands(Struct, frozen=True):
+    """The levels of headings, how many arguments of a command are dropped, and what commands and accents stand for."""
+
+    headings: dict[str, int]
+    dropped: dict[str, int]
+    signs: dict[str, str]
+    accents: dict[str, str]
+
+
+_COMMANDS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Commands)
 
 
 def read_latex(data: bytes, max_chars: int) -> Extracted:
@@ -195,10 +201,10 @@ class _Source:
         self._row = []
 
     def _read_command(self, command: str, source: str, place: int) -> int:
-        if command in _HEADINGS:
+        if command in _COMMANDS.headings:
             title, place = self._argument(_skip_option(source, place))
             self._end_paragraph()
-            self._writer.add_heading(_HEADINGS[command], self._inner(title))
+            self._writer.add_heading(_COMMANDS.headings[command], self._inner(title))
         elif command == "item":
             self._end_paragraph()
             self._item = "-"
@@ -223,9 +229,9 @@ class _Source:
             script, place = self._argument(place)
             write = notation.write_raised if command == "textsuperscript" else notation.write_lowered
             self._add(write("".join(self._text[-8:]), self._inner(script)))
-        elif command in _DROPPED:
+        elif command in _COMMANDS.dropped:
             place = _skip_option(source, place)
-            for _ in range(_DROPPED[command]):
+            for _ in range(_COMMANDS.dropped[command]):
                 place = self._argument(_skip_option(source, place))[1]
         elif command in ("tabularnewline", "par"):
             self._end_line()
@@ -233,7 +239,7 @@ class _Source:
             for _ in range(2):
                 place = self._argument(place)[1]
         else:
-            self._add(_SIGNS.get(command, ""))
+            self._add(_COMMANDS.signs.get(command, ""))
         return place
 
     def _argument(self, place: int) -> tuple[str, int]:
@@ -252,8 +258,8 @@ class _Source:
         elif sign in "[(":
             self._formula = "\\]" if sign == "[" else "\\)"
             self._add(f"\\{sign}")
-        elif sign in _ACCENTS:
-            self._accent = _ACCENTS[sign]
+        elif sign in _COMMANDS.accents:
+            self._accent = _COMMANDS.accents[sign]
         elif sign in "%&$#_{}":
             self._add(sign)
         else:

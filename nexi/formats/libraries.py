@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -40,15 +41,9 @@ class LibraryItem(Struct, frozen=True):
 
 def render_item(item: LibraryItem) -> str:
     """An item as Markdown: what a reference has, then the abstract and the notes."""
-    reference = {
-        "Authors": ", ".join(item.authors),
-        "In": item.venue,
-        "Date": item.date,
-        "DOI": item.doi,
-        "URL": item.url,
-        "Tags": ", ".join(item.tags),
-    }
-    head = "  \n".join(f"{name}: {value}" for name, value in reference.items() if value)
+    reference = (("Authors", ", ".join(item.authors)), ("In", item.venue), ("Date", item.date), ("DOI", item.doi))
+    reference += (("URL", item.url), ("Tags", ", ".join(item.tags)))
+    head = "  \n".join(f"{name}: {value}" for name, value in reference if value)
     abstract = f"## Abstract\n\n{item.abstract.strip()}" if item.abstract.strip() else ""
     notes = "\n\n".join(("## Notes", *item.notes)) if item.notes else ""
     return "\n\n".join(filter(None, (f"# {item.title}", head, abstract, notes)))
@@ -85,7 +80,7 @@ def _item_of_csl(entry: Mapping[str, Any]) -> LibraryItem | None:
         doi=str(entry.get("DOI") or ""),
         url=str(entry.get("URL") or ""),
         abstract=str(entry.get("abstract") or ""),
-        tags=tuple(tag.strip() for tag in re.split("[,;]", keywords) if tag.strip()) if isinstance(keywords, str) else (),
+        tags=_split_tags(keywords) if isinstance(keywords, str) else (),
         notes=(str(entry["note"]),) if entry.get("note") else (),
     )
 
@@ -95,10 +90,9 @@ def _date_of_csl(value: Any) -> str:
         return ""
     parts = value.get("date-parts")
     if isinstance(parts, list) and parts and isinstance(parts[0], list):
-        try:
-            return "-".join(f"{int(part):04}" if not number else f"{int(part):02}" for number, part in enumerate(parts[0][:3]))
-        except (ValueError, TypeError):
-            return ""
+        with suppress(ValueError, TypeError):
+            return "-".join(f"{int(part):0{2 if number else 4}}" for number, part in enumerate(parts[0][:3]))
+        return ""
     return str(value.get("raw") or value.get("literal") or "")[:40]
 
 
@@ -110,29 +104,28 @@ def parse_bibtex(text: str) -> list[LibraryItem]:
         if entry[1].casefold() in ("comment", "string", "preamble") or not fields.get("title"):
             continue
         plain = {name: one_line(plain_latex(value)) for name, value in fields.items() if name != "file"}
-        people = plain.get("author") or plain.get("editor") or ""
-        items.append(
-            LibraryItem(
-                key=entry[2],
-                title=plain["title"],
-                authors=tuple(
-                    " ".join(part.strip() for part in reversed(name.split(",", 1))).strip()  # "Family, Given"
-                    for name in re.split(r"\s+and\s+", people)
-                    if name.strip()
-                ),
-                venue=next(
-                    (plain[name] for name in ("journal", "journaltitle", "booktitle", "publisher") if name in plain), ""
-                ),
-                date=plain.get("date") or plain.get("year", ""),
-                doi=plain.get("doi", ""),
-                url=fields.get("url", "").strip(),
-                abstract=plain.get("abstract", ""),
-                tags=tuple(tag.strip() for tag in re.split("[,;]", plain.get("keywords", "")) if tag.strip()),
-                notes=tuple(plain[name] for name in ("note", "annotation", "annote") if plain.get(name)),
-                files=tuple(_split_files(fields.get("file", ""))),
-            )
+        people = re.split(r"\s+and\s+", plain.get("author") or plain.get("editor") or "")
+        reversed_names = (" ".join(map(str.strip, reversed(name.split(",", 1)))).strip() for name in people)  # "Family, Given"
+        venues = (plain[name] for name in ("journal", "journaltitle", "booktitle", "publisher") if name in plain)
+        item = LibraryItem(
+            key=entry[2],
+            title=plain["title"],
+            authors=tuple(filter(None, reversed_names)),
+            venue=next(venues, ""),
+            date=plain.get("date") or plain.get("year", ""),
+            doi=plain.get("doi", ""),
+            url=fields.get("url", "").strip(),
+            abstract=plain.get("abstract", ""),
+            tags=_split_tags(plain.get("keywords", "")),
+            notes=tuple(plain[name] for name in ("note", "annotation", "annote") if plain.get(name)),
+            files=tuple(_split_files(fields.get("file", ""))),
         )
+        items.append(item)
     return items
+
+
+def _split_tags(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, re.split("[,;]", text))))
 
 
 def _read_fields(text: str, at: int) -> Iterator[tuple[str, str]]:

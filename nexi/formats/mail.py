@@ -143,14 +143,12 @@ def _text_of(part: EmailMessage) -> str:
 
 def _header(message: EmailMessage, name: str) -> str:
     """A header on one line; one that makes the parser fail is as good as none."""
-    try:
+    with suppress(*_PARSER_FAULTS):
         return one_line(str(message.get(name, "")))
-    except _PARSER_FAULTS:
-        return ""
+    return ""
 
 
 def _date_of(message: EmailMessage) -> str:
-    try:
+    with suppress(*_PARSER_FAULTS):
         return parsedate_to_datetime(_header(message, "date")).isoformat()
-    except _PARSER_FAULTS:
-        return ""
+    return ""

@@ -11,8 +11,10 @@ import re
 import shutil
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from nexi.errors import FetchError
@@ -23,14 +25,7 @@ MAX_PAGE_S = 15.0
 MAX_DOCUMENT_S = {"web": 15.0, "file": 900.0}  # by where it comes from: somebody waits for a page of the web
 PROGRAM = "tesseract"
 # What the program calls the languages that documents name by ISO 639-1.
-_NAMES = {
-    "af": "afr", "ar": "ara", "be": "bel", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu",
-    "el": "ell", "en": "eng", "es": "spa", "et": "est", "fa": "fas", "fi": "fin", "fr": "fra", "he": "heb", "hi": "hin",
-    "hr": "hrv", "hu": "hun", "hy": "hye", "id": "ind", "is": "isl", "it": "ita", "ja": "jpn", "ka": "kat", "ko": "kor",
-    "lt": "lit", "lv": "lav", "mk": "mkd", "ms": "msa", "nb": "nor", "nl": "nld", "no": "nor", "pl": "pol", "pt": "por",
-    "ro": "ron", "ru": "rus", "sk": "slk", "sl": "slv", "sq": "sqi", "sr": "srp", "sv": "swe", "ta": "tam", "te": "tel",
-    "th": "tha", "tr": "tur", "uk": "ukr", "ur": "urd", "vi": "vie", "zh": "chi_sim",
-}  # fmt: skip
+_NAMES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=dict[str, str])
 _TRADITIONAL = re.compile(r"zh-(?:hant|tw|hk|mo)", re.IGNORECASE)
 
 
@@ -66,16 +61,26 @@ def read_picture(data: bytes, max_chars: int, recognition: Recognition = Recogni
 def find_language(code: str) -> str:
     """The installed language of a document that says "de-AT" of itself; "" where there is none."""
     name = "chi_tra" if _TRADITIONAL.match(code) else _NAMES.get(code[:2].lower(), "")
-    program = shutil.which(PROGRAM)
-    if not name or program is None:
+    return name if name and name in _run_program(["--list-langs"], MAX_PAGE_S).split() else ""
+
+
+def _run_program(arguments: Sequence[str], timeout: float, picture: bytes = b"") -> str:
+    """What the program writes, with one thread; "" where it is not installed or takes too long."""
+    program, setter = shutil.which(PROGRAM), shutil.which("env")
+    if program is None:
         return ""
     try:
-        process = subprocess.run(  # noqa: S603 - a program of the user's
-            [program, "--list-langs"], capture_output=True, check=False, timeout=MAX_PAGE_S, preexec_fn=_prepare_recognition
+        process = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
+            [*([setter, "OMP_THREAD_LIMIT=1"] if setter else []), program, *arguments],
+            input=picture,
+            capture_output=True,
+            check=False,
+            timeout=timeout,
+            preexec_fn=_prepare_recognition,  # the worker has one thread
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return name if name in process.stdout.decode("utf-8", "replace").split() else ""
+    return process.stdout.decode("utf-8", "replace")
 
 
 def _prepare_recognition() -> None:
@@ -92,19 +97,5 @@ def _prepare_recognition() -> None:
 
 def recognise_text(picture: bytes, deadline: float, languages: str = "") -> str:
     """What the program reads in a picture, in languages such as "deu+eng"; "" for nothing, or where it takes too long."""
-    program, setter = shutil.which(PROGRAM), shutil.which("env")
-    if program is None:
-        return ""
-    one_thread = [setter, "OMP_THREAD_LIMIT=1"] if setter else []
-    try:
-        process = subprocess.run(  # noqa: S603 - a program of the user's, and no words of the document among its arguments
-            [*one_thread, program, "stdin", "stdout", "--psm", "3", *(("-l", languages) if languages else ())],
-            input=picture,
-            capture_output=True,
-            check=False,
-            timeout=max(deadline - time.monotonic(), 0.1),
-            preexec_fn=_prepare_recognition,  # the worker has one thread
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return process.stdout.decode("utf-8", "replace").replace("\f", "").strip()
+    arguments = ["stdin", "stdout", "--psm", "3", *(("-l", languages) if languages else ())]
+    return _run_program(arguments, max(deadline - time.monotonic(), 0.1), picture).replace("\f", "").strip()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nexi.extract import notation
-from nexi.extract.words import Extracted, one_line
+from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_COLUMNS, MarkdownWriter
 from nexi.formats.containers import (
     Attributes,
@@ -52,19 +52,7 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
     with MarkdownWriter(max_chars) as writer:
         content = _Content(writer, lists, read_formula)
         archive.parse_member("content.xml", content, MAX_ELEMENTS)
-    names = ("title", "initial-creator", "creator", "language", "creation-date", "date", "description", "subject")
-    about = {name: one_line(text) for name, _, text in reversed(archive.find_elements("meta.xml", *names))}
-    return build_extracted(
-        writer,
-        {
-            "title": about.get("title", ""),
-            "author": about.get("initial-creator", "") or about.get("creator", ""),
-            "language": about.get("language", "")[:35],
-            "published": about.get("date", "") or about.get("creation-date", ""),
-            "updated": about.get("date", ""),
-            "description": about.get("description", "") or about.get("subject", ""),
-        },
-    )
+    return build_extracted(writer, archive.read_properties("meta.xml"))
 
 
 class _Formula(XmlHandler):

@@ -67,9 +67,7 @@ def _read_document(document: Any, max_chars: int, max_pages: int, recognition: R
         raise FetchError(
             "the PDF has no text",
             reason="content_type",
-            cause=f"no words were recognised on its {count} page{'s' * (count != 1)}"
-            if not advice
-            else "its pages are pictures",
+            cause="its pages are pictures" if advice else f"no words were recognised on its {count} page{'s' * (count != 1)}",
             fix=f"{advice and f'{advice}; or '}look for another version of it",
         )
     pictures = ""

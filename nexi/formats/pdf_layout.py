@@ -47,15 +47,9 @@ class TextCell:
         return self.top - self.bottom
 
     def join(self, other: TextCell, space: str = " ") -> TextCell:
-        return TextCell(
-            f"{self.text}{space}{other.text}",
-            self.left,
-            max(self.right, other.right),
-            min(self.bottom, other.bottom),
-            max(self.top, other.top),
-            min(self.first, other.first),
-            max(self.last, other.last),
-        )
+        right, bottom, top = max(self.right, other.right), min(self.bottom, other.bottom), max(self.top, other.top)
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return TextCell(f"{self.text}{space}{other.text}", self.left, right, bottom, top, first, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +77,8 @@ class TextLine:
 
 
 def mark_scripts(text: str, box_of: Callable[[int], Box]) -> tuple[str, Callable[[int], Box]]:
-    """The text of a page with its raised and lowered figures as `10^23` and `H₂O`, and where its characters stand now.
-
-    They are known only by their size and place: 10²³ must not become 1023.
-    """
+    """The text of a page with its raised and lowered figures as `10^23` and `H₂O`, and where its characters stand now."""
+    # They are known only by their size and place: 10²³ must not become 1023.
     parts: list[str] = []
     places: list[range] = []
     at = 0

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from statistics import fmean, median
 
@@ -78,7 +79,7 @@ class Table:
 class PageTables:
     """Writes the tables of page after page; a table that goes on from the page before without a head gets its head again."""
 
-    _open: Table | None = field(default=None)  # the last table of the page before, where nothing stands below it
+    _open: Table | None = None  # the last table of the page before, where nothing stands below it
 
     def write_page(self, text: str, box_of: Callable[[int], Box]) -> str:
         """The text of a page with its tables as Markdown; `box_of` says where a character stands."""
@@ -147,16 +148,13 @@ def _build_line(words: list[TextCell]) -> TextLine:
             tokens.append(word)
     cells: list[TextCell] = []
     for token in tokens:
-        if not cells:
-            cells.append(token)
-            continue
-        before = cells[-1]
+        before = cells[-1] if cells else token
         gap, height = token.left - before.right, max(before.height, token.height)
         is_apart = gap > WIDE_GAP * height
         if not is_apart and gap >= NUMBER_GAP * height and _is_value(before.text) and _is_value(token.text):
             # 1 234 567 is one number
             is_apart = not (_THOUSANDS.fullmatch(token.text) and before.text[-1].isdigit() and gap < 0.35 * height)
-        if is_apart:
+        if is_apart or not cells:
             cells.append(token)
         else:
             cells[-1] = before.join(token)
@@ -208,19 +206,14 @@ def _find_end(lines: list[TextLine], start: int) -> int:
 def _split_figures(line: TextLine, row: TextLine) -> TextLine:
     """The line with its figures apart from a long label, where they stand under the figures of the row above."""
     at = len(line.words)
-    while (
-        at > 1
-        and _is_value(line.words[at - 1].text)
-        and any(min(cell.right, line.words[at - 1].right) > max(cell.left, line.words[at - 1].left) for cell in row.cells[1:])
-    ):
+    while at > 1 and _is_value((word := line.words[at - 1]).text):
+        if not any(min(cell.right, word.right) > max(cell.left, word.left) for cell in row.cells[1:]):
+            break
         at -= 1
     label = next((cell for cell in line.cells if cell.first <= line.words[at - 1].first < cell.last), None)
     if at == len(line.words) or label is None or line.words[at].first >= label.last:
         return line
-    words = [word for word in line.words[:at] if word.first >= label.first]
-    first = words[0]
-    for word in words[1:]:
-        first = first.join(word)
+    first = reduce(TextCell.join, [word for word in line.words[:at] if word.first >= label.first])
     return TextLine([*(cell for cell in line.cells if cell.right < label.left), first, *line.words[at:]], line.words)
 
 
@@ -259,9 +252,7 @@ def _find_columns(rows: Sequence[TextLine]) -> list[tuple[float, float]]:
     if len(rows) < 2:
         return []
     height = median(cell.height for line in rows for cell in line.cells)
-    edges = sorted(
-        [(cell.left, 1) for line in rows for cell in line.cells] + [(cell.right, -1) for line in rows for cell in line.cells]
-    )
+    edges = sorted(edge for line in rows for cell in line.cells for edge in ((cell.left, 1), (cell.right, -1)))
     strays, depth = int(STRAY_SHARE * len(rows)), 0
     columns: list[tuple[float, float]] = []
     for (place, step), (following, _) in pairwise([*edges, (edges[-1][0], 0)]):
@@ -281,11 +272,8 @@ def _find_head_start(lines: list[TextLine], start: int, columns: Sequence[tuple[
         line, below = lines[top - 1], lines[top]
         height = line.cells[0].height
         is_near = -0.5 * height < line.bottom - below.top < 1.5 * height
-        if (
-            not is_near
-            or line.cells[0].left < columns[0][1] - 0.5 * height
-            or line.cells[-1].right > columns[-1][1] + 6 * height
-        ):
+        begins_over, ends_over = line.cells[0].left - columns[0][1], line.cells[-1].right - columns[-1][1]
+        if not is_near or begins_over < -0.5 * height or ends_over > 6 * height:
             break
         top -= 1
     return top
@@ -358,18 +346,12 @@ def _join_wrapped(grid: list[list[str]], lines: Sequence[TextLine]) -> list[list
     for above, row, line in zip([None, *lines], grid, lines, strict=False):
         values = [text for text in row[1:] if text]
         goes_on = row[0][:1].islower()
+        is_close = above is not None and above.bottom - line.top < 0.4 * line.cells[0].height
         if label is not None and (goes_on or (values and not row[0] and line.top > label.bottom)):
             rows[-1] = [f"{rows[-1][0]} {row[0]}".strip(), *row[1:]]
         elif not values and goes_on and rows:
             rows[-1][0] = f"{rows[-1][0]} {row[0]}".strip()
-        elif (
-            values
-            and not row[0]
-            and rows
-            and above is not None
-            and not any(map(_is_value, values))
-            and above.bottom - line.top < 0.4 * line.cells[0].height
-        ):
+        elif values and rows and not row[0] and is_close and not any(map(_is_value, values)):
             rows[-1] = [f"{before} {text}".strip() for before, text in zip(rows[-1], row, strict=True)]
         else:
             rows.append(row)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,14 +19,10 @@ from nexi.extract import charset
 from nexi.formats.ocr import can_recognise
 
 UNKNOWN = "application/octet-stream"
-_OFFICE = "application/vnd.openxmlformats-officedocument."
 
 
 class Format(msgspec.Struct, frozen=True):
-    """One format: `reader` is a function of a module of this folder; `advice` is for the owner of what is not read.
-
-    A `whole` one cannot be read from its beginning alone; the bytes of a text format do not tell what it is, its name does.
-    """
+    """One format: `reader` is a function of a module here, `whole` one is not read in part, `advice` is for what is unread."""
 
     name: str
     types: tuple[str, ...]
@@ -41,40 +38,27 @@ class Format(msgspec.Struct, frozen=True):
         return self.reader in ("pdf.read_pdf", "ocr.read_picture", "bundles.read_zip")
 
 
-_FORMATS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=tuple[Format, ...])
-_TEXT_TYPES = frozenset((
-    "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "application/json", "application/xml", "text/xml",
-    "application/rss+xml", "application/atom+xml",
-))  # fmt: skip
-_BY_TYPE = {kind: known for known in _FORMATS for kind in known.types}
-_BY_EXTENSION = {ending: known.types[0] for known in _FORMATS for ending in known.extensions} | {
-    "htm": "text/html", "html": "text/html", "xhtml": "application/xhtml+xml", "md": "text/markdown", "txt": "text/plain",
-    "rst": "text/plain", "json": "application/json", "xml": "application/xml", "rss": "application/rss+xml",
-    "atom": "application/atom+xml",
-}  # fmt: skip
-_MAGIC = (
-    (b"\x89PNG\r\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"BM", "image/bmp"),
-    (b"II*\0", "image/tiff"), (b"MM\0*", "image/tiff"), (b"AT&TFORM", "image/vnd.djvu"), (b"\x1f\x8b", "application/gzip"),
-    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"), (b"Rar!\x1a\x07", "application/vnd.rar"),
-    (b"\xfd7zXZ\0", "application/x-xz"), (b"BZh", "application/x-bzip2"), (b"\x28\xb5\x2f\xfd", "application/zstd"),
-    (b"ID3", "audio/mpeg"), (b"OggS", "audio/ogg"), (b"fLaC", "audio/flac"), (b"\x1aE\xdf\xa3", "video/webm"),
-    (b"SQLite format 3\0", "application/vnd.sqlite3"), (b"PAR1", "application/vnd.apache.parquet"),
-    (b"\x7fELF", "application/x-executable"), (b"MZ", "application/x-executable"),
-)  # fmt: skip
-_MARKS = (
-    (b"{\\rtf", "application/rtf"), (b"WEBVTT", "text/vtt"), (b"\xef\xbb\xbfWEBVTT", "text/vtt"),
-    (b"WARC/1.", "application/warc"), (b"From: <Saved by ", "multipart/related"),
-)  # fmt: skip
-_INSIDE = (  # what a member of a zip is called, and what such a zip is
-    (b"word/document.xml", f"{_OFFICE}wordprocessingml.document"), (b"xl/workbook.xml", f"{_OFFICE}spreadsheetml.sheet"),
-    (b"ppt/presentation.xml", f"{_OFFICE}presentationml.presentation"),
-    (b"xl/workbook.bin", "application/vnd.ms-excel.sheet.binary.macroenabled.12"), (b".iwa", "application/vnd.apple.iwork"),
-)  # fmt: skip
-_OLE_STREAMS = (
-    ("EncryptedPackage", "application/encrypted"), ("WordDocument", "application/msword"),
-    ("Workbook", "application/vnd.ms-excel"),
-    ("__properties_version1.0", "application/vnd.ms-outlook"), ("PowerPoint Document", "application/vnd.ms-powerpoint"),
-)  # fmt: skip
+class _Registry(msgspec.Struct, frozen=True):
+    """All formats, the types and names of text, and the bytes, as Latin-1, that tell a type: a text may begin with `magic`."""
+
+    formats: tuple[Format, ...]
+    text_types: frozenset[str]
+    text_extensions: dict[str, str]
+    magic: tuple[tuple[str, str], ...]
+    marks: tuple[tuple[str, str], ...]
+    members: tuple[tuple[str, str], ...]
+    streams: tuple[tuple[str, str], ...]
+
+
+def _encode_marks(marks: Iterable[tuple[str, str]], encoding: str = "latin-1") -> tuple[tuple[bytes, str], ...]:
+    return tuple((mark.encode(encoding), kind) for mark, kind in marks)
+
+
+_REGISTRY = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Registry)
+_BY_TYPE = {kind: known for known in _REGISTRY.formats for kind in known.types}
+_BY_EXTENSION = {end: known.types[0] for known in _REGISTRY.formats for end in known.extensions} | _REGISTRY.text_extensions
+_MAGIC, _MARKS, _INSIDE = map(_encode_marks, (_REGISTRY.magic, _REGISTRY.marks, _REGISTRY.members))
+_OLE_STREAMS = _encode_marks(_REGISTRY.streams, "utf-16-le")
 _DECLARED = re.compile(rb"mimetype(application/[a-z.+-]+)")
 _HTML_START = re.compile(rb"\s*(?:<!--.{0,500}?-->\s*)?<(?:!doctype\s+html|html|head|body|title|div|p|h1|table)\b", re.I | re.S)
 
@@ -98,7 +82,7 @@ def is_readable(kind: str) -> bool:
     """Whether there is a reader for a media type."""
     if document_format := find_format(kind):
         return bool(document_format.reader) and (not document_format.advice or can_recognise())
-    return kind in _TEXT_TYPES or (kind.startswith("application/") and kind.endswith(("+json", "+xml")))
+    return kind in _REGISTRY.text_types or (kind.startswith("application/") and kind.endswith(("+json", "+xml")))
 
 
 def type_of_name(name: str) -> str:
@@ -119,7 +103,7 @@ def sniff_type(data: bytes) -> str:
         directory = data[place:] if data[place : place + 4] == b"PK\x01\x02" else data
         return next((kind for name, kind in _INSIDE if name in directory), "application/zip")
     if data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
-        return next((kind for name, kind in _OLE_STREAMS if name.encode("utf-16-le") in data), "application/x-ole-storage")
+        return next((kind for name, kind in _OLE_STREAMS if name in data), "application/x-ole-storage")
     if _HTML_START.match(data):
         return "text/html"
     start = data[:1_024]

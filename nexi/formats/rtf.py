@@ -9,7 +9,9 @@ from __future__ import annotations
 import codecs
 import re
 from contextlib import suppress
+from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,22 +25,22 @@ MAX_FONTS = 5_000
 MAX_TOKENS = 750_000  # control words, braces and stretches of text; a book has a third of that
 
 _TOKEN = re.compile(r"\\([a-z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-z])|([{}])|[\r\n]+|([^\\{}\r\n]+)", re.DOTALL)
-_SILENT = frozenset((
-    "colortbl", "info", "pict", "object", "header", "headerl", "headerr", "headerf", "footer", "footerl", "footerr",
-    "footerf", "themedata", "datastore", "xmlnstbl", "fldinst", "filetbl", "revtbl", "generator", "listtable", "nonshppict",
-    "listoverridetable", "rsidtbl", "mmathPr", "latentstyles", "bkmkstart", "bkmkend", "annotation", "template", "userprops",
-))  # fmt: skip
 _TABLES = {"fonttbl": "fonts", "stylesheet": "styles"}
 _ABOUT = {"title": "title", "author": "author", "subject": "description"}
-_SIGNS = {
-    "tab": " ", "line": " ", "emdash": "—", "endash": "–", "bullet": "•", "lquote": "‘", "rquote": "’", "ldblquote": "“",
-    "rdblquote": "”", "emspace": " ", "enspace": " ",
-}  # fmt: skip
-_CODECS = {128: "cp932", 129: "cp949", 134: "gbk", 136: "big5", 161: "cp1253", 162: "cp1254", 177: "cp1255", 178: "cp1256",
-           186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250", 77: "mac_roman"}  # fmt: skip
 _HEADING_STYLE = re.compile(r"\bheading ([1-6])\b", re.IGNORECASE)
 _STAMP = re.compile(r"\\(revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")  # last changed, made
 _NUMBER = re.compile(r"\s*\(?(\d{1,4})[.)]")
+
+
+class _Words(Struct, frozen=True):
+    """The words whose groups are no text, those that stand for a sign, and the codec of each charset of fonts."""
+
+    silent: frozenset[str]
+    signs: dict[str, str]
+    codecs: dict[int, str]
+
+
+_WORDS = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Words)
 
 
 class _Group(Struct, frozen=True):
@@ -145,10 +147,10 @@ class _Reader:
         elif word in ("listtext", "pntext"):
             self._marker = []
             self._groups[-1] = replace(group, into="marker")
-        elif word in _SILENT or (self._is_optional and word != "shppict"):
+        elif word in _WORDS.silent or (self._is_optional and word != "shppict"):
             self._groups[-1] = replace(group, into="")
-        elif word in _SIGNS:
-            self._add_text(_SIGNS[word])
+        elif word in _WORDS.signs:
+            self._add_text(_WORDS.signs[word])
         else:
             self._read_layout(word, number or 0, has_number=number is not None)
         self._is_optional = False
@@ -169,7 +171,7 @@ class _Reader:
                     self._groups[-1] = replace(self._groups[-1], codec=self._fonts.get(number, ""))
             case "fcharset":
                 if self._groups[-1].into == "fonts" and len(self._fonts) < MAX_FONTS:
-                    self._fonts[self._font] = _CODECS.get(number, "")
+                    self._fonts[self._font] = _WORDS.codecs.get(number, "")
             case "s":
                 self._style = number
                 if self._groups[-1].into == "text":

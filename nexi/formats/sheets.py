@@ -57,7 +57,7 @@ def read_xlsx(data: bytes, max_chars: int) -> Extracted:
             archive.parse_member(path, _Rows(writer, values), MAX_SHEET_ELEMENTS)
             writer.end_table()
     writer.truncated = writer.truncated or values.is_cut
-    return build_extracted(writer, archive.read_office_properties())
+    return build_extracted(writer, archive.read_properties())
 
 
 class _SharedStrings(XmlHandler):

@@ -37,7 +37,7 @@ def read_pptx(data: bytes, max_chars: int) -> Extracted:
         writer.truncated = len(paths) > MAX_SLIDES
         for number, path in enumerate(paths[:MAX_SLIDES], 1):
             _write_slide(archive, path, number, writer, allowance)
-    return build_extracted(writer, archive.read_office_properties())
+    return build_extracted(writer, archive.read_properties())
 
 
 def _write_slide(archive: BoundedArchive, path: str, number: int, writer: MarkdownWriter, allowance: Iterator[int]) -> None:

@@ -66,13 +66,9 @@ def read_note(source: str, name: str, find_block: Callable[[str], str] = lambda 
     names = [match[1] or match[2] for match in _TAG.finditer(_CODE.sub(" ", body))]
     tags |= dict.fromkeys(tag for tag in names if not tag.isdecimal())  # `#12` is a number of something
     day = _DAY.fullmatch(PurePath(name).stem)
-    others = {
-        key: values
-        for key, values in properties.items()
-        if key not in ("title", "alias", "aliases", "tag", "tags", *HIDDEN_PROPERTIES) and any(values)
-    }
-    facts = {"Aliases": aliases, "Tags": list(tags)[:MAX_NAMES], **others}
-    head = "\n".join(f"{key}: {', '.join(values)}  " for key, values in facts.items() if values)
+    others = properties.keys() - {"title", "alias", "aliases", "tag", "tags", *HIDDEN_PROPERTIES}
+    facts = {"Aliases": aliases, "Tags": list(tags)[:MAX_NAMES]} | {key: properties[key] for key in properties if key in others}
+    head = "\n".join(f"{key}: {', '.join(values)}  " for key, values in facts.items() if any(values))
     text = change_outside(_CODE, body, lambda part: _to_plain_links(part, find_block)).strip()
     return Note(
         f"{head.rstrip()}\n\n{text}".strip(),

@@ -10,6 +10,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 from nexi.extract import charset, markup
@@ -116,16 +117,11 @@ def _write_record(headers: Headers, body: bytes, writer: MarkdownWriter) -> None
 def _decode_body(stream: BinaryIO, headers: Headers) -> bytes:
     """Without the chunks it was sent in and without its compression; b"" for one that is not known."""
     body = _join_chunks(stream) if "chunked" in headers.get("transfer-encoding", "").lower() else stream.read()
-    match headers.get("content-encoding", "").lower():
-        case "" | "identity":
-            return body
-        case "gzip" | "x-gzip" | "deflate":
-            try:
-                return zlib.decompressobj(47).decompress(body, MAX_RECORD_BYTES)
-            except zlib.error:
-                return b""
-        case _:
-            return b""
+    encoding = headers.get("content-encoding", "").lower()
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        with suppress(zlib.error):
+            return zlib.decompressobj(47).decompress(body, MAX_RECORD_BYTES)
+    return body if encoding in ("", "identity") else b""
 
 
 def _join_chunks(stream: BinaryIO) -> bytes:

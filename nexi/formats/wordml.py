@@ -40,7 +40,7 @@ def read_docx(data: bytes, max_chars: int) -> Extracted:
     archive.parse_member("word/endnotes.xml", notes)
     with MarkdownWriter(max_chars) as writer:
         archive.parse_member("word/document.xml", _Paragraphs(writer, links, styles, numbering, notes))
-    return build_extracted(writer, archive.read_office_properties())
+    return build_extracted(writer, archive.read_properties())
 
 
 class _Style(Struct):
@@ -74,13 +74,8 @@ class _Styles(XmlHandler):
             style = self._styles.get(style_id)
             if style is None:
                 break
-            result = _Style(
-                result.name or style.name,
-                style.base,
-                result.number or style.number,
-                result.level or style.level,
-                result.outline or style.outline,
-            )
+            for field in ("name", "number", "level", "outline"):
+                setattr(result, field, getattr(result, field) or getattr(style, field))
             style_id = style.base
         return result
 

@@ -16,6 +16,7 @@ from msgspec.structs import asdict
 from nexi.errors import FetchError
 from nexi.formats import PDF, ZIP, extract, ocr
 from nexi.formats.confinement import confine_process, die_with_parent
+from nexi.formats.containers import too_large_error
 from nexi.formats.registry import find_format
 
 MAX_CPU_S = 30
@@ -24,10 +25,8 @@ RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recog
 
 
 def main() -> None:
-    """A document on standard input, JSON on standard output: {"read": …} or {"error": …}.
-
-    Arguments: media type, bytes, the most characters that are wanted, origin ("web" or "file"), languages of pictures.
-    """
+    """Read a document on standard input; write JSON on standard output: {"read": …} or {"error": …}."""
+    # Arguments: media type, bytes, most characters, origin ("web" or "file"), languages of pictures.
     die_with_parent()
     kind, size, max_chars, origin, languages = sys.argv[1:6]
     lack_of_memory = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")  # when it lacks, nothing can be made
@@ -45,20 +44,18 @@ def main() -> None:
         extracted = extract(sys.stdin.buffer.read(), kind, "", max_chars=int(max_chars), recognition=recognition)
         answer = json.dumps({"read": asdict(extracted)}).encode("ascii")
     except FetchError as error:
-        problem = {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}
-        answer = json.dumps({"error": problem}).encode("ascii")
+        answer = json.dumps({"error": _describe_problem(error)}).encode("ascii")
     except MemoryError:
         answer = lack_of_memory
     sys.stdout.buffer.write(answer)  # bytes: they are written as they are, without memory for a copy
 
 
 def describe_lack_of_memory() -> dict[str, str]:
-    return {
-        "message": "the document is too large",
-        "reason": "too_large",
-        "cause": "it needs more memory than a page may take",
-        "fix": "look for another version of it",
-    }
+    return _describe_problem(too_large_error("it needs more memory than a page may take"))
+
+
+def _describe_problem(error: FetchError) -> dict[str, str]:
+    return {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}
 
 
 def _limit_resources(room: int) -> None:

@@ -41,11 +41,8 @@ def parse_json(text: str) -> object:
 
 
 def parse_lenient(text: str) -> object:
-    """The widest JSON value in a model's text.
-
-    Fences and prose around it, trailing commas, single quotes, bare keys, Python's True/False/None and a missing end are
-    forgiven. The caller must check the value by a schema. Raises ValueError.
-    """
+    """The widest JSON value in a model's text, for a schema to check. Raises ValueError."""
+    # Prose, fences, trailing commas, single quotes, bare keys, Python's constants and a missing end are forgiven.
     text = text.strip().lstrip("\ufeff")
     try:
         return parse_json(text)
@@ -103,10 +100,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class _JsonReader:
-    """A forgiving reader of one value. `ended` turns True when the text stopped before the value did.
-
-    `allowance` is how many values it may read; `left` is what of that is left for the next reader of the same text.
-    """
+    """A forgiving reader of one value, of at most `allowance` values; `ended` turns True when the text stopped first."""
 
     def __init__(self, text: str, position: int, allowance: int) -> None:
         self.text = text
@@ -162,10 +156,8 @@ class _JsonReader:
         return result
 
     def _has_more(self, closing: str, *, first: bool) -> bool:
-        """Step over commas to the next item; False when the collection is over.
-
-        A bracket of the other kind ends this collection too and is left for the one above.
-        """
+        """Step over commas to the next item; False when the collection is over."""
+        # A bracket of the other kind ends this collection too and is left for the one above.
         commas = self._skip_pattern(_COMMAS)
         if self._is_over():
             return False

@@ -60,10 +60,7 @@ def pick_schema(count: int, want: int) -> dict[str, Any]:
 
 
 def read_pick(text: str, count: int, want: int) -> Pick:
-    """The usable part of a pick: known indices, each once, in order, at most `want`.
-
-    The reply is one JSON object and nothing around it. Raises ValueError when nothing usable is left.
-    """
+    """The usable part of a pick in one JSON object: known indices, each once, at most `want`. Raises ValueError for none."""
     value = parse_json(text.strip())
     picks = value.get("pick") if isinstance(value, Mapping) else None
     if not isinstance(picks, list):

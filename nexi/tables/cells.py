@@ -70,10 +70,7 @@ class ValueTable(Struct, frozen=True):
 
 
 def parse_columns(texts: Iterable[str]) -> tuple[Column, ...]:
-    """Columns as they are typed: names between commas, semicolons or line ends; questions end with their mark.
-
-    A comma inside a question belongs to it. Raises QuestionError where there is none, or too many.
-    """
+    """Columns as they are typed: names between commas, semicolons or line ends; whole questions. Raises QuestionError."""
     names: list[str] = []
     for text in texts:
         separator = r"(?<=\?)|[;\n]" if "?" in text else r"[,;\n]"

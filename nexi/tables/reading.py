@@ -25,10 +25,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 async def ask_row(llm: LLM, prompt: str, page: Page, columns: Sequence[Column], deadline: float | None) -> list[Cell | None]:
-    """The cells that a model gives and the document bears out; None where it is to be looked for otherwise.
-
-    Raises LLMError, and ValueError where the reply is no JSON.
-    """
+    """The cells that a model gives and the document bears out; None where to look otherwise. Raises LLMError and ValueError."""
     names = "\n".join(f"{number}. {column.text}" for number, column in enumerate(columns, 1))
     document = excerpt_text(page.text, " ".join(column.text for column in columns), DOCUMENT_BYTES)
     cell = object_schema({"value": {"type": "string"}, "quote": {"type": "string"}}, is_closed=True)

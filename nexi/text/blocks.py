@@ -41,11 +41,9 @@ _PREFIX = re.compile(r"^[ \t>]+", re.MULTILINE)
 
 
 class Block(Struct, frozen=True):
-    """One block and its place: `start` and `end` are offsets into the text, without the line end.
+    """One block and its place: `start` and `end` are offsets into the text, without the line end."""
 
-    `trail` has the headings above, the outermost first. `level` is that of a heading, or how far an item is indented. `label`
-    is the text of a heading, the language of code or the marker of an item. `heads` names the columns of a row.
-    """
+    # `trail` has the headings above. `level` is of a heading, or the indent of an item; `heads` names the columns of a row.
 
     kind: BlockKind
     start: int
@@ -57,10 +55,7 @@ class Block(Struct, frozen=True):
 
 
 def parse_blocks(text: str) -> Iterator[Block]:
-    """The blocks of a text, in order: paragraphs, items, rows of tables, headings, closed code fences and the rest.
-
-    A fence that is never closed is a rule, and what follows it is read like other text.
-    """
+    """The blocks of a text, in order; a fence that is never closed is a rule, and what follows it is read like other text."""
     return _Parser(text).parse()
 
 
@@ -217,11 +212,8 @@ class _Parser:
 
 
 def _find_fences(text: str) -> dict[int, tuple[int, str]]:
-    """For each place where a closed fence begins: where it ends, and its language.
-
-    One that is never closed is no fence, and what follows it is looked at again, a bounded number of times. None reaches from
-    one part of an excerpt into the next.
-    """
+    """For each place where a closed fence begins: where it ends, and its language."""
+    # One that is never closed is none, and none reaches from one part of an excerpt into the next.
     fences: dict[int, tuple[int, str]] = {}
     if "```" not in text and "~~~" not in text:
         return fences

@@ -31,10 +31,7 @@ _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 
 
 class TextChunk(Struct, frozen=True):
-    """A chunk of one text: its span, the headings it stands under, and the languages of its code fences.
-
-    `head` has the two lines that begin the table in whose middle the chunk begins.
-    """
+    """A chunk of one text; `head` has the two lines that begin the table in whose middle the chunk begins."""
 
     start: int
     end: int

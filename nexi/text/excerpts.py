@@ -77,11 +77,8 @@ class LongText:
         return sorted(near.items(), key=lambda item: (-item[1], item[0]))
 
     def choose_parts(self, query: str, room: int, found: str = "") -> list[int]:
-        """The numbers of the chunks to read for a query within `room` bytes, in order.
-
-        Those that stand in `found` come first, which a search has returned, then by rank, each with the rest of a list that
-        begins in it; what is left is the beginning's.
-        """
+        """The numbers of the chunks to read for a query within `room` bytes, in order; those in `found` come first."""
+        # Then by rank, each with the rest of a list that begins in it; what is left is the beginning's.
         by_rank = [number for number, _ in self.rank_chunks(query)]
         matches = [number for number, chunk in enumerate(self.chunks) if found and chunk.text in found]
         opening = range(len(self.chunks))

@@ -18,10 +18,7 @@ __all__ = ["LANGUAGES", "detect_language", "find_asked_kind", "name_language", "
 
 
 class Language(msgspec.Struct, frozen=True):
-    """One language: `stop` are its small and question words, `asks` patterns of question words by what they ask for.
-
-    They are tried in their order: "what year" also asks with the word for "what".
-    """
+    """One language: its small words, and patterns of question words by what they ask for, tried in their order."""
 
     name: str
     stemmer: str

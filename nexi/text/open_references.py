@@ -136,10 +136,8 @@ _FIRST_THIS = re.compile(
 
 
 def find_open_reference(question: str, earlier: Sequence[Message] = ()) -> str:
-    """The kind of thing that a question speaks of as known, but that neither it nor the conversation has named; "" for none.
-
-    It is "one" where the question may mean any of the things that the conversation has named.
-    """
+    """The kind of thing that a question speaks of as known, but that neither it nor the conversation has named; "" for none."""
+    # It is "one" where the question may mean any of the things that the conversation has named.
     is_chosen = question.rstrip().endswith(")")  # a reading that was chosen stands in brackets
     if len(question) > MAX_QUESTION_CHARS or is_chosen or asks_about_whole(question):
         return ""
@@ -153,11 +151,8 @@ def find_open_reference(question: str, earlier: Sequence[Message] = ()) -> str:
 
 
 def _find_unnamed(question: str, before: str) -> str:
-    """A kind of thing that has names of its own and here has none.
-
-    "This library" points at one, whatever else is named. "The library" of a question with the name of anything belongs to that,
-    and in one without a capital letter no name can be seen ("the largest city in germany").
-    """
+    """A kind of thing that has names of its own and here has none."""
+    # "This library" points at one; "the library" of a question with any name belongs to that, and without capitals none shows.
     question = _OFFICE.sub(lambda match: match[0].lower(), _ACRONYM.sub(lambda match: match[0].lower(), question))
     for match in _OPEN.finditer(question):
         kind, lead, ending, words = (match[name] or "" for name in ("kind", "lead", "ending", "before"))

@@ -159,12 +159,8 @@ def _strip_words(words: Sequence[str]) -> str:
 
 
 def find_antecedent(part: str, subjects: Sequence[str], *, strict: bool = False) -> str:
-    """The subject that the pronoun of a part means: the first one that is as singular or plural as the pronoun is.
-
-    Where none is, it is the first one; with `strict`, none.
-
-    "Triggers in SQLite" may mean both; what was named as one of many, such as "a conflict", comes last.
-    """
+    """The subject that the pronoun of a part means: the first of its number, else the first or, with `strict`, none."""
+    # "Triggers in SQLite" may mean both; what was named as one of many, such as "a conflict", comes last.
     names = sorted(filter(None, subjects), key=lambda subject: subject.lower().startswith(("a ", "an ")))
     names += [where for subject in names if (where := subject.partition(" in ")[2])]
     if bool(_SINGULAR.search(part)) == bool(_PLURAL.search(part)):

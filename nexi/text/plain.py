@@ -62,11 +62,7 @@ class Plain(Struct, frozen=True):
 
 
 def plain(text: str) -> Plain:
-    """The text without what readers do not see, with the way back.
-
-    Targets of links, note marks, inline tags, escapes, soft hyphens and other invisible characters and hyphens at line ends
-    are taken out; letters written with combining marks become one character.
-    """
+    """The text without what readers do not see, such as targets of links and soft hyphens, with the way back."""
     marks = _MARK if unicodedata.is_normalized("NFC", text) else _MARK_OR_COMBINING
     out: list[str] = []
     places: list[int] = []

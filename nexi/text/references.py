@@ -45,10 +45,8 @@ _ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2}|(?:19|20)\d\d)$|^(?:1[89]|20)\d\d
 
 
 def find_parties(question: str, subject: str, text: str) -> tuple[str, ...]:
-    """The names of the question in the first lines of a page whose subject has none of them.
-
-    A contract names its parties once, and each of its sentences is about them.
-    """
+    """The names of the question in the first lines of a page whose subject has none of them."""
+    # A contract names its parties once, and each of its sentences is about them.
     head = text[:MAX_HEAD_CHARS]
     names = [name for name in find_names(question) if len(name) > 1]
 
@@ -59,20 +57,14 @@ def find_parties(question: str, subject: str, text: str) -> tuple[str, ...]:
 
 
 def find_namesakes(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
-    """The pages, as title and text, that are about different things of one name in the question, each with what it is about.
-
-    "Michael Jordan (footballer)" is one; so are "Michael Jordan" and "Michael B. Jordan" beside it, and of towns called Osgood
-    "Osgood, Indiana". None where the question says which is meant.
-    """
+    """The pages about different things of one name in the question, each with what it is about; none where it says which."""
+    # "Michael Jordan (footballer)" is one; so are "Michael Jordan" and "Michael B. Jordan", and "Osgood, Indiana" of Osgood.
     about = _tell_apart(question, pages)[0]
     return about if len(set(about.values())) > 1 else {}
 
 
 def find_qualified(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
-    """The pages whose subject has a name of the question and a bracket or a comma that tells it from others of that name.
-
-    None where the question says which is meant, so that there need not be another page about one of the others.
-    """
+    """The pages whose subject has a name of the question and a bracket or comma that tells it apart; none where it is asked."""
     asked = _words(question) - _UNSETTLING
     for name in find_names(question):
         subjects = {number: name_subject(title, text) for number, (title, text) in enumerate(pages)}
@@ -88,11 +80,8 @@ def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozen
 
 
 def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
-    """The pages whose title has another name where that of the page that is meant has one: "City guide: Oslo" and "... Bergen".
-
-    What they have in common names a kind of page. Of two people who share a surname, one may answer for the other. A question
-    that gives a choice may mean a thing by another name than its page has.
-    """
+    """The pages whose title has another name where that of the page meant has one: "City guide: Oslo" and "... Bergen"."""
+    # Of two people who share a surname, one may answer for the other; a question with a choice may use another name.
     if re.search(r"\b(?:or|versus|vs)\b", question, re.IGNORECASE):
         return frozenset()
     asked = set(re.findall(r"[^\W_]+", question))
@@ -108,10 +97,8 @@ def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> froze
 
 
 def find_things_of_kind(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
-    """The pages about things of the kind that a question does not name, each with what it is about; none for a single thing.
-
-    Of "this library" these are "Ewell Library" and a page that begins with "The Orsa is a library".
-    """
+    """The pages about things of the kind that a question does not name, each with what it is about; none for a single thing."""
+    # Of "this library" these are "Ewell Library" and a page that begins with "The Orsa is a library".
     words = set(find_open_reference(question).split())
     if not words:
         return {}
@@ -185,10 +172,8 @@ def _has_name(subject: str, name: str) -> bool:
 
 
 def _has_name_within(subject: str, name: str, text: str) -> bool:
-    """Whether something has a name as the end of a longer one, or before a number or "of", and its text says what it is.
-
-    Of people, the last name is enough.
-    """
+    """Whether something has a name as the end of a longer one, or before a number or "of", and its text says what it is."""
+    # Of people, the last name is enough.
     whole = re.split(r"\s*[(,]", subject)[0]
     bare, words = _bare_words(subject), _bare_words(name)
     extra = len(bare) - len(words)

@@ -173,10 +173,7 @@ class DocumentScope(Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def read_scope(title: str, url: str, head: str, day: str = "", read_on: str = "") -> DocumentScope:
-    """The scope of a document by its title, address, first lines and day.
-
-    `read_on` is the day on which a question is asked of it; without one, nothing is too late to be true.
-    """
+    """The scope of a document by its title, address, first lines and day; without a day of reading, nothing is too late."""
     path = unquote(url).removeprefix("file://") if url.startswith("file:") else ""
     file = path.rpartition("/")[2]
     lines = [line.strip() for line in islice(head[:MAX_HEAD_CHARS].splitlines(), MAX_HEAD_LINES) if line.strip()]
@@ -304,10 +301,7 @@ def asks_for_state(question: str) -> bool:
 
 
 def is_newer(one: DocumentScope, other: DocumentScope) -> bool:
-    """Whether a document is newer than another, by what first tells them apart: period, version, day, amendment.
-
-    One that does not hold yet is not newer than one that does.
-    """
+    """Whether a document is newer than another that holds, by the first of period, version, day and amendment that differs."""
     if is_not_yet(one, other) or is_not_yet(other, one):
         return is_not_yet(other, one)
     if one.periods and other.periods and (ends := [max(p.end for p in s.periods) for s in (one, other)])[0] != ends[1]:
@@ -320,10 +314,7 @@ def is_newer(one: DocumentScope, other: DocumentScope) -> bool:
 
 
 def is_not_yet(one: DocumentScope, other: DocumentScope) -> bool:
-    """Whether a document holds only later, and the other holds now.
-
-    "Strategy 2030" replaces "Strategy 2020" before that year has come.
-    """
+    """Whether a document holds only later, and the other now: "Strategy 2030" replaces "Strategy 2020" before that year."""
     if one.validity == "announced":
         return other.validity in ("", "now")
     return one.validity == "later" and other.validity == "now"
@@ -340,10 +331,7 @@ def find_others_of_family(scopes: Sequence[DocumentScope], parties: Sequence[Seq
 
 
 def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[int]:
-    """The documents in their order, but of several versions of one thing the one to read first in the first one's place.
-
-    That is one of the period asked for, then one that still holds, then the newest.
-    """
+    """The documents in their order, of versions the one of the time asked for first, then one that holds, then the newest."""
     order = list(range(len(documents)))
     if asks_for_past(question):
         return order
@@ -367,10 +355,8 @@ def order_versions(question: str, documents: Sequence[DocumentScope]) -> list[in
 
 
 def plausible_day(imprint: Imprint) -> str:
-    """The day of a page's text, "" where it does not say, or says what cannot be: another calendar, no day, the future.
-
-    A page that was changed on the day it was read, but published before, may say so every day, and tells nothing by it.
-    """
+    """The day of a page's text, "" where it does not say, or says what cannot be: another calendar, no day, the future."""
+    # A page published before that was changed on the day it was read may say so every day, and tells nothing by it.
     accessed, published, updated = (_read_day(moment) for moment in (imprint.accessed, imprint.published, imprint.updated))
     limit = accessed + timedelta(days=1) if accessed else None
     if published and updated == accessed != published:
