@@ -1,6 +1,6 @@
 """Ten broad questions over manuals and short articles, researched without a model and judged part by part.
 
-    python -m evals.broad [--only ID] [--length brief|standard|long] [--save] [--show] [--data DIR]
+    python -m evals.broad [--manuals] [--only ID] [--length brief|standard|long] [--save] [--show] [--data DIR]
 
 `broad.json` was written before the writer of reports was changed. Each part of a question names stretches of pages that answer
 it, by their first words and the words after their end. A part is answered when a sentence of the report stands in such a
@@ -31,6 +31,7 @@ from rig import miniweb
 from rig.score import canonical
 
 QUESTIONS = Path(__file__).with_name("broad.json")
+MANUALS = Path(__file__).with_name("manuals.json")
 TABLE = Path(__file__).with_name("broad.md")
 WEBS = ("docs", "multi")
 MIN_ANSWERED, MAX_STRAY = 72.0, 3.0
@@ -80,7 +81,7 @@ def judge(question: Mapping[str, Any], text: str, sources: Mapping[int, str], pa
         return [(page, find_stretch(pages[page], first, end)) for page, first, end in listed]
 
     sentences = read_report(text, sources)
-    parts = [stretches(part["passages"]) for part in question["parts"]]
+    parts = [stretches(part["passages"]) for part in question["parts"] if part["passages"]]  # of others every sentence is stray
     near = [*stretches(question["related"]), *(passage for part in parts for passage in part)]
     is_outline = TOO_BROAD in text
     answered = 0 if is_outline else sum(any(stands_in(s, part) for s in sentences) for part in parts)
@@ -138,13 +139,15 @@ def render_row(name: str, results: Sequence[tuple[Mapping[str, Any], Judged]]) -
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--manuals", action="store_true", help=f"the questions of {MANUALS.name} in the place of the ten")
     parser.add_argument("--only", default="", metavar="ID", help="one question; no limits")
     parser.add_argument("--length", default="", choices=("", "brief", "standard", "long"))
     parser.add_argument("--data", type=Path, default=DATA, help="folder with the webs")
     parser.add_argument("--show", action="store_true", help="print the reports and their stray sentences")
     parser.add_argument("--save", action="store_true", help=f"write {TABLE.name}")
     options = parser.parse_args()
-    questions = [q for q in json.loads(QUESTIONS.read_text(encoding="utf-8")) if options.only in ("", q["id"])]
+    written = json.loads((MANUALS if options.manuals else QUESTIONS).read_text(encoding="utf-8"))
+    questions = [q for q in written if options.only in ("", q["id"])]
     results: list[tuple[dict[str, Any], Judged]] = []
     for web in WEBS:
         own = [q for q in questions if q["web"] == web]

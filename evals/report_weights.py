@@ -36,7 +36,8 @@ from rig import miniweb
 from rig.score import canonical
 
 TABLE = Path(__file__).with_name("report_weights.md")
-SETS = {"rubric": rubric, "broad": broad}
+SETS = {"rubric": rubric, "broad": broad, "manuals": broad}
+FILES = {"rubric": rubric.QUESTIONS, "broad": broad.QUESTIONS, "manuals": broad.MANUALS}
 FOLDS, ROUNDS = 3, 1
 FACTORS = (0.0, 0.7, 1.4)
 GATE = ("nearness", "stands out", "lacks asked", "bias", "least")  # what says "not found", which the labels do not reward
@@ -69,7 +70,7 @@ def research_all(data: Path, kept: Path | None) -> list[Researched]:
         return msgspec.msgpack.decode(kept.read_bytes(), type=list[Researched])
     found: list[Researched] = []
     for kind, module in SETS.items():
-        questions = json.loads(module.QUESTIONS.read_text(encoding="utf-8"))
+        questions = json.loads(FILES[kind].read_text(encoding="utf-8"))
         for web in dict.fromkeys(q["web"] for q in questions):
             written: dict[str, tuple[dict[str, str], list[PageView]]] = {}
 
