@@ -20,7 +20,7 @@ from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import object_schema
 from nexi.text.names import find_names
-from nexi.text.parts import find_antecedent, find_subject, has_pronoun, name_subject, split_enumeration
+from nexi.text.parts import find_antecedent, find_object, find_subject, has_pronoun, name_subject, split_enumeration
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stopwords import STOP
 from nexi.text.words import content_words
@@ -209,7 +209,7 @@ def split_question(question: str) -> list[str]:
         antecedent = find_antecedent(part, subjects)
         resolved_parts += [name_subject(one, antecedent) for one in split_enumeration(part)]
         own = antecedent if antecedent and has_pronoun(part) else find_subject(part)
-        subjects = [own, *subjects] if own else subjects
+        subjects = [own, *subjects, find_object(part, own)] if own else subjects
     questions = resolved_parts
     return [
         _make_self_contained(part, [_find_object(questions[0])])

@@ -48,7 +48,9 @@ _SUBJECT_HINT = re.compile(r"\s*\([^()]*\)(?=[?.]?$)")
 
 _HOW_TO = re.compile(r"^how (?:do|can|should) (?:you|i|we) ([^?(]+?)\s*(?:\([^()]*\))?\?*$", re.IGNORECASE)
 _WHAT_IS = re.compile(r"^(?:what|who) (?:is|are|was|were)\b", re.IGNORECASE)
-_OFFERS = re.compile(r"^(?:what|which) ([a-z][^?]*?) (?:do|does|did|can|has|have) ([A-Z]\S*)(?: \w+)?\?$", re.IGNORECASE)
+_OFFERS = re.compile(
+    rf"^(?:[Ww]hat|[Ww]hich) (?!{_AUXILIARY}\b)([a-z][^?]*?) (?:do|does|did|can|has|have) ([A-Z]\S*)(?: \w+)?\?$"
+)
 # "Compare A and B, and when should each be used?" is about A and B.
 _AND_ASKED = re.compile(rf"(?<=\w),? (?:and )?{_ASKED} {_AUXILIARY}\b[^?]*\?$| for (?:my|our) \w+(?: \w+)?$", re.IGNORECASE)
 
@@ -71,16 +73,23 @@ def make_title(question: str) -> str:
         is_in_subject = common and _fold_phrase(common.split()) in _fold_phrase(subject.split())
         if is_in_subject and split_enumeration(question) != parts:
             common = subject  # "triggers in SQLite" and not "SQLite"
+        elif "," in subject and _fold_phrase(common.split()) == _fold_phrase(subject.replace(",", "").split()):
+            common = subject  # with its commas
         elif " " not in common and common[:1].isupper() and not is_in_subject:
             common = ""  # a name that the first part has in passing
         listed = list(dict.fromkeys(names))[:MAX_NAMES] if len(names) > 1 else []
-        if common and (not listed or any(word[:1].isupper() for word in common.split())):
+        is_one_each = len(listed) == len(parts) and all(name in part for name, part in zip(listed, parts, strict=True))
+        if common and (not is_one_each or any(word[:1].isupper() for word in common.split())):
             title = common
         else:
             title = ": ".join(filter(None, (common, " and ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:]))))))
         how_to = _HOW_TO.match(parts[0])
-        if how_to and find_subject(parts[0]).startswith(("a ", "an ")):  # "a database" names no subject
+        if how_to and (not common or common in names or subject != find_subject(parts[0])):  # "a database" names no subject
             title = f"How to {how_to[1]}"
+        elif not common and names and names[0] != subject and names[0] in subject:
+            title = subject  # "logical locks in Zorb" and not "Zorb and Norway"
+        elif not common and names[:1] == [subject] and parts[0].startswith(("How", "Why")):
+            title = _state_question(parts[0])
         elif title in names and title == find_subject(parts[0]) and not _WHAT_IS.match(parts[0]):
             title = _state_question(parts[0])
         title = (title or _state_question(parts[0])).rstrip("?") or plain
@@ -102,6 +111,8 @@ def _state_question(part: str) -> str:
     match = re.match(rf"^(\w+) (do|does|is|are|was|were) (?:({re.escape(subject)}) )?(.+)\?$", heading) if subject else None
     if not match or not (match[2] == "do" or match[3]) or match[1].lower() in ("what", "who", "which"):
         return heading
+    if match[4].startswith("not "):
+        return f"{match[1]} {match[3] or ''} {match[2]} {match[4]}".replace("  ", " ")
     if match[2] == "does":
         verb, _, rest = match[4].partition(" ")
         is_verb = not rest or subject.split()[-1][:1].isupper()  # of "the kiln dry clay" one cannot say which word it is

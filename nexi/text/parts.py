@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from nexi.text.names import find_names
 from nexi.text.stopwords import STOP, word_set
 
 MAX_CONJUNCT_WORDS = 4
@@ -24,7 +25,7 @@ _WH = word_set("how what who whom when where why which whose")
 _NOUN_WH = word_set("what who whom which whose")
 _COMMANDS = word_set("compare describe explain discuss list outline summarise summarize")
 _PRONOUN = re.compile(
-    r"\b(?:(it|they|them|he|she|him)|(its|their|his|her)|(?<!is )(?<!are )(?<!was )(?<!were )(there)"
+    r"\b(?:((?<!do )it|they|them|he|she|him)|(its|their|his|her)|(?<!is )(?<!are )(?<!was )(?<!were )(there)"
     r"(?! (?:is|are|was|were|has|have|had|exists?)\b))\b",
     re.IGNORECASE,
 )
@@ -43,7 +44,10 @@ _VERBS = word_set(
 )
 MAX_SUBJECT_WORDS = 3  # of a subject without capitals; of more, some belong to what is asked about it
 _PARTICIPLE = ("ed", "wn", "en", "ung", "ught")
-_IRREGULAR = word_set("built made sold lost won held kept sent spent laid led found set shut begun paid put read told")
+_IRREGULAR = word_set(
+    "good like built made sold lost won held kept sent spent laid led found set shut begun paid put read told"
+)
+_ASKED_THINGS = re.compile(r"(?:which|what) ((?:[\w-]+ ){0,2}[\w-]+) (?:do|does|did) ", re.IGNORECASE)
 _WORDS = re.compile(r"[^\s,;?!]+|[,;]")
 _COMPARED = re.compile(
     r"\b(?:both|same|or|between|first|older|younger|earlier|later|longer|more|most|versus|vs|common|together)\b", re.IGNORECASE
@@ -82,9 +86,13 @@ def find_subject(part: str) -> str:
         return _strip_words(
             words[2:] if low[:1] and low[0] in _WH else _after_of(words) if low[:1] and low[0] in _COMMANDS else []
         )
-    rest = words[start + 1 :]
+    # "why does it not close", "run a program and get its output"
+    ends = {"not"} | ({"and"} if any(match[2] for match in _PRONOUN.finditer(part)) else set())
+    rest = words[start + 1 : next((i for i, word in enumerate(low) if i > start and word in ends), len(words))]
     phrase_end = next((i for i, word in enumerate(rest) if i and _leaves_phrase(rest, i)), len(rest))
     phrase, after = rest[:phrase_end], rest[phrase_end + 1 :]
+    if "use" in low and [word.lower() for word in rest[phrase_end : phrase_end + 1]] == ["to"]:
+        after = []  # "can I use pickle to save my objects" is about pickle
     of = phrase_end < len(rest) and rest[phrase_end].lower() == "of"
     if of and low[start] not in _DO_SUPPORT:
         return _strip_words(after)  # "the causes of X" asks about X
@@ -104,6 +112,19 @@ def find_subject(part: str) -> str:
         low[start + 1 : start + 2]
     )  # "does asyncio differ from threads in Python"
     return _strip_words(after if not _is_definite(phrase) and _is_definite(after) and not is_whole else phrase)
+
+
+def find_object(part: str, subject: str) -> str:
+    """The things that the subject of a question does something to: `foreign keys` of "Why does Zorb not enforce foreign keys".
+
+    Those of "which permits does Zorb need" stand before it.
+    """
+    if (asked := _ASKED_THINGS.match(part)) and _is_plural(asked[1]):
+        return asked[1]
+    _, _, after = part.rstrip("?. ").partition(f"{subject} ") if subject else ("", "", "")
+    words = after.removeprefix("not ").split()[1:]
+    end = next((i for i, word in enumerate(words) if word.lower() in STOP), len(words))
+    return " ".join(words[:end]) if _is_plural(" ".join(words[:end])) else ""
 
 
 def _leaves_phrase(words: Sequence[str], place: int) -> bool:
@@ -155,7 +176,7 @@ def _strip_words(words: Sequence[str]) -> str:
         rest = rest[:-1]
     while rest and rest[0].lower() in STOP - _ARTICLES:
         rest = rest[1:]
-    return _ACTION.sub("", " ".join(rest)) if any(word.lower() not in STOP for word in rest) else ""
+    return _ACTION.sub("", _join_words(rest)) if any(word.lower() not in STOP for word in rest) else ""
 
 
 def find_antecedent(part: str, subjects: Sequence[str], *, strict: bool = False) -> str:
@@ -163,6 +184,7 @@ def find_antecedent(part: str, subjects: Sequence[str], *, strict: bool = False)
     # "Triggers in SQLite" may mean both; what was named as one of many, such as "a conflict", comes last.
     names = sorted(filter(None, subjects), key=lambda subject: subject.lower().startswith(("a ", "an ")))
     names += [where for subject in names if (where := subject.partition(" in ")[2])]
+    names += [name for subject in names if " and " in subject for name in find_names(subject)]  # Debian of "Debian A and B"
     if bool(_SINGULAR.search(part)) == bool(_PLURAL.search(part)):
         return names[0] if names else ""
     fallback = "" if strict or not names else names[0]
@@ -171,6 +193,10 @@ def find_antecedent(part: str, subjects: Sequence[str], *, strict: bool = False)
 
 def _is_plural(subject: str) -> bool:
     words = re.split(rf"\s+(?:{'|'.join(sorted(_PREPOSITIONS))})\s", subject.lower())[0].split()
+    while words and words[-1].endswith(("ly", "ed")):  # "updates installed automatically"
+        words.pop()
+    if "and" in words:
+        return True
     return bool(words) and words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is", "'s", "’s"))
 
 
@@ -209,6 +235,7 @@ def split_enumeration(part: str) -> list[str]:
         0 in lengths
         or not 1 < len(lengths) <= MAX_CONJUNCTS
         or max(lengths) > MAX_CONJUNCT_WORDS
+        or any(match[2] for match in _PRONOUN.finditer(" ".join(last)))  # "run a program and get its output"
         or _is_one_name(tokens, first, items, last)
     ):
         return [part]

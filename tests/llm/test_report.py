@@ -172,7 +172,7 @@ def test_a_step_keeps_its_code_and_a_table_its_head() -> None:
     )
     parts = ["How do you restore the dump of a database?", "What are the sizes of dumps?"]
     assert write_report("How do you restore the dump of a database, and what are the sizes of dumps?", parts, [page]) == (
-        "# The dump\n\n## How do you restore the dump of a database?\n\n"
+        "# How to restore the dump of a database\n\n## How do you restore the dump of a database?\n\n"
         "To restore the dump of a database, run: [4]\n\n```sh\nload  <dump\n```\n\n## What are the sizes of dumps?\n\n"
         "The sizes of the dumps of a database are: [4]\n\n| kind | size |\n|---|---|\n| text | 3 [4] |\n| packed | 1 [4] |"
     )

@@ -78,6 +78,22 @@ from nexi.research.planner import split_question
             ["Compare thorn pipes", "Compare bone pipes", "When should each be used (thorn pipes and bone pipes)?"],
         ),
         (
+            "Why does Zorb not enforce foreign keys by default, and how do I switch them on?",
+            ["Why does Zorb not enforce foreign keys by default?", "How do I switch foreign keys on (Zorb)?"],
+        ),
+        (
+            "Which permits does Zorb need for export, and who grants them?",
+            ["Which permits does Zorb need for export?", "Who grants permits (Zorb)?"],
+        ),
+        (
+            "How do I run a program from Zorb and get its output, and what is the risk?",
+            ["How do I run a program from Zorb and get its output?", "What is the risk (Zorb)?"],
+        ),
+        (
+            "Can I use thorn pipes to move my oil, and how do they differ from bone pipes?",
+            ["Can I use thorn pipes to move my oil?", "How do thorn pipes differ from bone pipes?"],
+        ),
+        (
             "We move to Zorb. Write a brief on pruning in Zorb for our team. Cover how a rule is made, how its names are "
             "chosen, and how rules are ranked. It should say what a blank rule is.",
             [

@@ -33,6 +33,13 @@ from nexi.research.titles import make_heading, make_title
         ("I need a short report on Zorb's kilns for my team. What is a flue? How are flues set?", "Zorb's kilns"),
         ("How does tracing in Ruby work: what are spans, and how is it configured?", "Tracing in Ruby"),
         ("Compare thorn pipes and bone pipes, and when should each be used?", "Thorn pipes and bone pipes"),
+        ("What is the difference between thorn, bone and clay pipes, and when do I use them?", "Thorn, bone and clay pipes"),
+        ("Can I use bark pipes to move Zorb oil? Which pipes are cut, and how do they differ from Clay?", "Bark pipes"),
+        (
+            "How do I run a program from Zorb and get its output, and what is the risk?",
+            "How to run a program from Zorb and get its output",
+        ),
+        ("Why does Zorb not lock its doors by default, and what is a latch?", "Why Zorb does not lock its doors by default"),
         ("Prepare a summary of locks in Zorb: kinds, people who may open them, and prices.", "Locks in Zorb"),
         (
             "How do you wash wool in a Zorb machine, which soaps are there, and how is it dried?",
