@@ -8,11 +8,6 @@ from nexi.cli.options import HELP, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import clean_line, clean_text, print_json, print_warning, write
 
-SAME_FIELDS = (  # of a page and of its JSON
-    "title", "text", "language", "author", "published", "description", "headings", "code_languages", "links", "content_type",
-    "truncated", "fetcher", "fetched_at",
-)  # fmt: skip
-
 
 @click.command("fetch", context_settings=HELP)
 @click.argument("url")
@@ -23,9 +18,29 @@ def _fetch_command(url: str, as_json: bool) -> None:
     warnings = [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
     warnings += [page.unread] if page.unread else []
     if as_json:
-        about = {"schema": "nexi-page-1", "url": page.url, "final_url": page.final_url or page.url, "modified": page.updated}
-        about |= {name: getattr(page, name) for name in SAME_FIELDS}
-        return print_json({**about, "bytes": page.downloaded_bytes, "warnings": warnings})
+        return print_json(
+            {
+                "schema": "nexi-page-1",
+                "url": page.url,
+                "final_url": page.final_url or page.url,
+                "title": page.title,
+                "text": page.text,
+                "language": page.language,
+                "author": page.author,
+                "published": page.published,
+                "modified": page.updated,
+                "description": page.description,
+                "headings": page.headings,
+                "code_languages": page.code_languages,
+                "links": page.links,
+                "content_type": page.content_type,
+                "bytes": page.downloaded_bytes,
+                "truncated": page.truncated,
+                "warnings": warnings,
+                "fetcher": page.fetcher,
+                "fetched_at": page.fetched_at,
+            }
+        )
     for warning in warnings:
         print_warning(warning)
     title, text = clean_line(page.title), clean_text(page.text).strip()
