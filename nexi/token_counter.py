@@ -31,6 +31,11 @@ class Encoding(Protocol):
     def encode_ordinary(self, text: str) -> list[int]: ...
 
 
+def get_encoding(encoding_name: str = DEFAULT_ENCODING) -> Encoding:
+    """The encoding of that name, loaded once. ValueError says what is missing."""
+    return _load_encoding(encoding_name)
+
+
 def count_tokens(text: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
     """Tokens of a text; what looks like a special token is counted as the text it is."""
     if not text:
@@ -89,24 +94,23 @@ class TokenCounter:
 
 
 @lru_cache(maxsize=4)
-def get_encoding(encoding_name: str = DEFAULT_ENCODING) -> Encoding:
-    """The encoding of that name, loaded once. ValueError says what is missing."""
+def _load_encoding(name: str) -> Encoding:
     encoding: Encoding
-    problem = f"Failed to load encoding {encoding_name!r}"
-    if encoding_name in _CARRIED:
+    if name in _CARRIED:
         import splintr
 
-        encoding = splintr.Tokenizer.from_pretrained(encoding_name)
+        encoding = splintr.Tokenizer.from_pretrained(name)
         return encoding
     try:
         import tiktoken
-
-        encoding = tiktoken.get_encoding(encoding_name)
     except ImportError as error:
-        carried = " and ".join(_CARRIED)
-        raise ValueError(f"{problem}: nexi carries {carried}; any other needs `pip install tiktoken`") from error
+        raise ValueError(
+            f"Failed to load encoding {name!r}: nexi carries {' and '.join(_CARRIED)}; any other needs `pip install tiktoken`"
+        ) from error
+    try:
+        encoding = tiktoken.get_encoding(name)
     except (ValueError, OSError) as error:
-        raise ValueError(f"{problem}: {error}") from error
+        raise ValueError(f"Failed to load encoding {name!r}: {error}") from error
     return encoding
 
 

@@ -393,8 +393,10 @@ class AnswerChecker:
             unread = Notice("sentences.not_found", "{sentences} left out: rules do not find them in the pages", sentences=count)
             await warn("left_out", rejected if review.judges else unread)
         if review.strict and not review.judges:
-            unjudged = "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
-            await warn("not_judged", Notice("judge.none", unjudged))
+            unjudged = Notice(
+                "judge.none", "no judge read this answer: what rules find in the pages is kept, and that is all they can do"
+            )
+            await warn("not_judged", unjudged)
         if review.strict and not review.proof.passed:
             await self.context.emit(AnswerChecked(review))
             cause = Notice("sentences.none", "none of its {n} sentences is found in the pages that were read", n=total)
@@ -408,13 +410,19 @@ class AnswerChecker:
         warn = self.context.warn
         if check.unknown_citations:
             numbers = ", ".join(f"[{n}]" for n in sorted(check.unknown_citations))
-            words = "the model cited {numbers}, which names no page that was read; removed"
-            await warn("unknown_citation", Notice("citation.unknown", words, numbers=numbers))
+            unknown = Notice(
+                "citation.unknown", "the model cited {numbers}, which names no page that was read; removed", numbers=numbers
+            )
+            await warn("unknown_citation", unknown)
         if check.unknown_addresses:
             hosts = ", ".join(name_hosts(check.unknown_addresses))[:300]  # not whole: an address can spell private text
-            words = "the model wrote an address at {hosts} that is on no page that was read; removed"
+            somewhere = Notice(
+                "address.unknown_at",
+                "the model wrote an address at {hosts} that is on no page that was read; removed",
+                hosts=hosts,
+            )
             nowhere = Notice("address.unknown", "the model wrote an address that is on no page that was read; removed")
-            await warn("unknown_address", Notice("address.unknown_at", words, hosts=hosts) if hosts else nowhere)
+            await warn("unknown_address", somewhere if hosts else nowhere)
         if not extract_citation_markers(clean):
             await warn("no_citation", Notice("citation.none", "the answer cites none of the pages that were read"))
 

@@ -127,8 +127,12 @@ class Fallbacks:
 
     async def answer_after_babble(self) -> Answer:
         """Answer from what was read when the model writes the same words over and over."""
-        words, model = "{model} wrote the same words over and over, so the built-in model answered", self._context.llm.name
-        await self._context.warn("babble", Notice("answer.babble", words, model=model))
+        notice = Notice(
+            "answer.babble",
+            "{model} wrote the same words over and over, so the built-in model answered",
+            model=self._context.llm.name,
+        )
+        await self._context.warn("babble", notice)
         return await self._checker.check_answer(await self.extractive_answer(), StopReason.PLAIN_ANSWER, by_model=False)
 
     async def answer_without_tools(self) -> Answer:
@@ -188,8 +192,8 @@ class Fallbacks:
         try:
             reply = await context.llm.complete(messages, max_tokens=max_tokens, temperature=temperature, deadline=deadline)
         except LLMError as error:
-            words = "the model could not write the answer ({error})"
-            await context.warn("model_failed", Notice("answer.not_written", words, error=str(error)))
+            notice = Notice("answer.not_written", "the model could not write the answer ({error})", error=str(error))
+            await context.warn("model_failed", notice)
             return ""
         return reply.text
 

@@ -57,8 +57,10 @@ async def shrink_context_window(context: RunContext, error: LLMError) -> bool:
     window = int(reported * WINDOW_MARGIN)
     if not MIN_WINDOW_TOKENS <= window < context.llm.max_context:
         return False
-    words, model = "{model} has a window of {n} tokens; set max_context to that", context.llm.name
-    await context.warn("smaller_window", Notice("model.small_window", words, model=model, n=reported))
+    notice = Notice(
+        "model.small_window", "{model} has a window of {n} tokens; set max_context to that", model=context.llm.name, n=reported
+    )
+    await context.warn("smaller_window", notice)
     context.llm = replace(context.llm, max_context=window)
     context.settings = replace(context.settings, compaction=replace(context.settings.compaction, max_context=window))
     return True

@@ -36,7 +36,7 @@ ALLOW_FIX = "add the host, host:port or network to allow_private (NEXI_ALLOW_PRI
 METADATA = "cloud metadata"
 
 
-class _Table(msgspec.Struct, frozen=True):
+class _AddressTable(msgspec.Struct, frozen=True):
     """Networks by what they are, the first that has an address counting, and ports on which other protocols listen that could
     be made to read an HTTP request as theirs."""
 
@@ -44,7 +44,7 @@ class _Table(msgspec.Struct, frozen=True):
     ports: frozenset[int]
 
 
-_TABLE = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_Table)
+_TABLE = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), type=_AddressTable)
 _RULES: tuple[tuple[str, Network], ...] = tuple(
     (name, ipaddress.ip_network(network)) for name, networks in _TABLE.networks.items() for network in networks
 )

@@ -58,7 +58,6 @@ __all__ = ["TOO_BROAD", "write_report"]
 # The weights of what speaks for a stretch, and the points that it needs; without and with a reading model.
 WORDS, READ = "report-words.json", "report.json"
 MAX_VAGUE_WORDS = 2  # of a part; a stretch that says all of more words answers it wherever it stands
-MAX_NEAR_LIST = 5  # the words before a list that say what it lists
 MAX_CONTEXT = 2  # sentences before one that refers back to them
 TOO_BROAD = f"{NOTHING_ANSWERS} part by part; they begin as follows:"
 NOT_ANSWERED = f"{NOTHING_ANSWERS}."
@@ -423,7 +422,7 @@ class ReportWriter:
             return False
         rarest = max(weights, key=lambda word: (word not in self.weak, weights[word]))
         introduction = stretch.lines[0].text.split()
-        near = introduction if wants_steps else introduction[-MAX_NEAR_LIST:]  # "three parameters:" lists no hooks
+        near = introduction if wants_steps else introduction[-MIN_SENTENCE_WORDS:]  # "three parameters:" lists no hooks
         return len(introduction) <= MAX_LINE_WORDS and bool(self.forms[rarest].intersection(self.words.stems(" ".join(near))))
 
     def _is_named(self, page: int) -> bool:
