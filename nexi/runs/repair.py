@@ -18,8 +18,6 @@ from nexi.ports import PageStore
 from nexi.runs.log_format import encode_fact, encode_header, try_unseal, unseal_line
 from nexi.runs.pages import FilePages
 
-__all__ = ["LOST_FACT", "LogRepair", "count_lost_facts", "describe_damage", "has_bad_line", "salvage_log"]
-
 LOST_FACT = "log_damaged"  # the code of the warning that a repair writes in the place of a fact it could not verify
 
 
