@@ -32,7 +32,7 @@ from nexi.app.resume import Replay
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.app.search_engine import SearchEngine
 from nexi.app.spaces import enter_space, open_space_knowledge
-from nexi.budget import Budget, Meter
+from nexi.budget import Budget, Meter, smallest_limit
 from nexi.config import Config
 from nexi.errors import ConfigError, FetchError, NexiError
 from nexi.ports import (
@@ -201,7 +201,7 @@ class Nexi:
                 raise NexiError(f"the model {request.model} is not offered here", fix=fix, code="model_refused")
         quota = await asyncio.to_thread(state.take_run, is_queued=is_queued)
         budget = budget_for(self.config, request.limits)
-        tokens, cost = _least(budget.max_tokens, quota.tokens), _least(budget.max_cost, quota.cost)
+        tokens, cost = smallest_limit(budget.max_tokens, quota.tokens), smallest_limit(budget.max_cost, quota.cost)
         is_quota = (tokens, cost) != (budget.max_tokens, budget.max_cost)
         limits = replace(request.limits, max_tokens=tokens, max_cost=cost, is_quota=is_quota)
         return replace(request, limits=limits)
@@ -390,11 +390,6 @@ class Nexi:
     def check_url(self, url: str) -> object:
         """Refuse an address the guard refuses. Raises FetchError."""
         return self.ports.check_url(url)
-
-
-def _least(first: Any, second: Any) -> Any:
-    """The smaller of two limits; None is without limit."""
-    return min((limit for limit in (first, second) if limit is not None), default=None)
 
 
 def _clean_query(query: Query | str) -> Query:
