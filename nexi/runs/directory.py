@@ -131,10 +131,8 @@ class RunDirectory:
         return structs.replace(run, state="damaged") if is_damaged else run
 
     def repair_log(self, run_id: str) -> LogRepair | None:
-        """Replace a damaged log by its verifiable lines and keep the damaged one beside it; None if it is sound.
-
-        Raises StoreError where the log is in use, or was written by a newer nexi.
-        """
+        """Replace a damaged log by its verifiable lines and keep it beside them; None if it is sound. Raises StoreError where
+        the log is in use, or was written by a newer nexi."""
         path, fd = self._log_path(run_id), self._open_locked(run_id)
         with files.translate_os_errors(f"Could not repair the log of run {run_id}", path), ExitStack() as cleanup:
             cleanup.callback(os.close, fd)
@@ -220,10 +218,8 @@ class RunDirectory:
         return is_ahead or (len(ages) > 1 and ages[0] < _CLOCK_TOLERANCE and ages[1] > timedelta(days=keep_days))
 
     def prune(self, keep_days: float, max_mb: float, *, only: Collection[str] | None = None) -> PruneReport:
-        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones always stay.
-
-        `only` names the runs that may be removed.
-        """
+        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones, and those that are not
+        among `only`, always stay."""
         oldest, room = self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000)
         removals, named_digests = self._choose_removals(oldest, room)
         if only is not None:

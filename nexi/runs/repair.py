@@ -52,10 +52,8 @@ def has_bad_line(data: bytes) -> bool:
 
 
 def salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tuple[int, ...]]:
-    """A sound log of every line that can be verified, how many facts it has, and the numbers of those that are lost.
-
-    A warning takes the number of each lost fact, so no other one moves.
-    """
+    """A sound log of every line that can be verified, how many facts it has, and the numbers of those that are lost, each of
+    which a warning takes, so that no other fact moves."""
     first, *rest = data.split(b"\n")
     header = try_unseal(first)
     facts = _verifiable_facts(rest)
