@@ -30,7 +30,7 @@ class Budget(Struct, frozen=True):
     is_quota: bool = False  # tokens or cost are what is left of a person's quota
 
 
-def _least(*limits: N | None) -> N | None:
+def smallest_limit(*limits: N | None) -> N | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -43,17 +43,11 @@ class Meter:
     """What is left of a budget. One owner, one event loop: no locks."""
 
     def __init__(self, budget: Budget, *, started: float = 0.0, parent: Meter | None = None) -> None:
-        self.budget = budget
-        self.started = started
-        self.parent = parent
+        self.budget, self.started, self.parent = budget, started, parent
         self.usage = Usage()
-        self.model_calls = 0
-        self.iterations = 0
-        self.pages = 0
-        self.reserved_tokens = 0  # set aside for calls in flight
-        self._calls_in_flight = 0
-        self._unreplayed_usage = Usage()
-        self._unreplayed_calls = 0
+        self.model_calls = self.iterations = self.pages = 0
+        self.reserved_tokens = self._calls_in_flight = 0  # the tokens are set aside for these calls
+        self._unreplayed_usage, self._unreplayed_calls = Usage(), 0
 
     def child(self, budget: Budget, *, started: float) -> Meter:
         return Meter(budget, started=started, parent=self)
@@ -63,7 +57,7 @@ class Meter:
         """Tokens that a new call may take, of this meter and those above it; None without a limit on tokens."""
         limit = self.budget.max_tokens
         own = None if limit is None else limit - self._paid_usage.total - self.reserved_tokens
-        return _least(own, self.parent.reply_room if self.parent else None)
+        return smallest_limit(own, self.parent.reply_room if self.parent else None)
 
     @property
     def _paid_usage(self) -> Usage:
@@ -107,7 +101,7 @@ class Meter:
     def deadline(self) -> float | None:
         """The monotonic time at which this meter, or one above it, runs out."""
         own = None if self.budget.max_seconds is None else self.started + self.budget.max_seconds
-        return _least(own, self.parent.deadline if self.parent else None)
+        return smallest_limit(own, self.parent.deadline if self.parent else None)
 
     @property
     def token_limit(self) -> int | None:
@@ -115,14 +109,14 @@ class Meter:
         tokens_for_cost = None
         if self.budget.max_cost is not None and self.usage.cost and self.usage.total:
             tokens_for_cost = int(self.budget.max_cost / self.usage.cost * self.usage.total)
-        return _least(self.budget.max_tokens, tokens_for_cost, self.parent.token_limit if self.parent else None)
+        return smallest_limit(self.budget.max_tokens, tokens_for_cost, self.parent.token_limit if self.parent else None)
 
     @property
     def tokens_left(self) -> int | None:
         """What this meter and those above it have left of their tokens; None without a limit."""
         limit = self.token_limit
         own = None if limit is None else limit - self.usage.total - self.reserved_tokens
-        return _least(own, self.parent.tokens_left if self.parent else None)
+        return smallest_limit(own, self.parent.tokens_left if self.parent else None)
 
     @property
     def root(self) -> Meter:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from nexi.errors import BackendError
 from nexi.events import SearchDelayed, SearchFinished
 from nexi.focus import within_focus
-from nexi.net.breaker import Suspension, format_duration
+from nexi.net.breaker import format_duration
 from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryableError, RetryPolicy, call_with_retries
 from nexi.notices import Notice
@@ -128,8 +128,8 @@ class Searcher:
             return answer
 
         for number, backend in enumerate(backends, 1):
-            if suspension := (await self.breaker.admit(backend.name) if self.breaker else None):
-                failures[backend.name] = (_suspension_failure(backend.name, suspension, self.clock.now().timestamp()),)
+            if suspension := await self._find_suspension(backend.name):
+                failures[backend.name] = (suspension,)
                 suspended_backends.append(backend)
                 continue
             answer = await ask(backend, MAX_PAUSE_S if number < len(backends) else MAX_LAST_PAUSE_S, len(backends) - number + 1)
@@ -145,6 +145,16 @@ class Searcher:
             fix = "set SEARXNG_URL, or see nexi doctor"
             failures["search"] = (Failure("search", "no_backend", "no search backend is configured", fix),)
         return _build_outcome(query, SearchOutcome(query.text, (), empty_backend, asked=answers), failures)
+
+    async def _find_suspension(self, name: str) -> Failure | None:
+        """Why a backend is not asked now, where its suspension says so."""
+        suspension = await self.breaker.admit(name) if self.breaker else None
+        if suspension is None:
+            return None
+        remaining = format_duration(max(suspension.until, suspension.trial_until) - self.clock.now().timestamp())
+        why = suspension.reason or suspension.code
+        fix = f"{suspension.fix or 'fix the cause'}; `nexi doctor` retries it now and lifts the suspension if it answers"
+        return Failure(name, "suspended", f"it is not asked for {remaining} more, because of {suspension.code}: {why}", fix)
 
     async def _ask_backend(
         self, backend: SearchBackend, query: Query, max_wait_s: float, share_s: float | None
@@ -179,9 +189,8 @@ class Searcher:
 
         async def ask(choice: Choice) -> SearchOutcome:
             name = choice.service
-            if suspension := (await self.breaker.admit(name) if self.breaker else None):
-                failure = _suspension_failure(name, suspension, self.clock.now().timestamp())
-                return SearchOutcome(query.text, failures=(failure,))
+            if suspension := await self._find_suspension(name):
+                return SearchOutcome(query.text, failures=(suspension,))
             return await self._ask_backend(backend.member(name), backend.phrase(query, name), 0.0, share_s)
 
         answers = await ask_services(await asyncio.to_thread(backend.route, query), ask)
@@ -240,29 +249,15 @@ def _build_outcome(query: Query, answer: SearchOutcome, failures: dict[str, tupl
     )
 
 
-def _suspension_failure(name: str, suspension: Suspension, now: float) -> Failure:
-    remaining = format_duration(max(suspension.until, suspension.trial_until) - now)
-    why = suspension.reason or suspension.code
-    fix = f"{suspension.fix or 'fix the cause'}; `nexi doctor` retries it now and lifts the suspension if it answers"
-    return Failure(name, "suspended", f"it is not asked for {remaining} more, because of {suspension.code}: {why}", fix)
-
-
 def _ignored_filters(backend: SearchBackend, query: Query) -> tuple[Failure, ...]:
     """List the filters of a query that the backend does not support; one that declares no filters is trusted."""
-    filters = getattr(backend, "filters", None)
-    if filters is None:
-        return ()
-    query_filters = [name for name, value in (("time", query.time_range), ("language", query.language)) if value]
-    return tuple(
-        Failure(
-            backend.name,
-            "filter_ignored",
-            f"it has no {name} filter, so its results are of any {name}",
-            f"put a backend that has one before it in search_backend, or ask without the {name}",
-        )
-        for name in query_filters
-        if name not in filters
-    )
+    filters, failures = getattr(backend, "filters", None), []
+    for name, value in (("time", query.time_range), ("language", query.language)):
+        if value and filters is not None and name not in filters:
+            why = f"it has no {name} filter, so its results are of any {name}"
+            fix = f"put a backend that has one before it in search_backend, or ask without the {name}"
+            failures.append(Failure(backend.name, "filter_ignored", why, fix))
+    return tuple(failures)
 
 
 def _clean_hits(hits: Sequence[Hit], backend: str, *, local: bool = False) -> tuple[Hit, ...]:

@@ -457,20 +457,17 @@ class Proof(Struct, frozen=True):
 
     @property
     def supported(self) -> int:
-        return self._count(Verdict.SUPPORTED)
+        return sum(c.verdict is Verdict.SUPPORTED for c in self.checked)
 
     @property
     def found(self) -> int:
         """Sentences whose words and facts are in their pages; no model says more of them."""
-        return self._count(Verdict.FOUND)
+        return sum(c.verdict is Verdict.FOUND for c in self.checked)
 
     @property
     def passed(self) -> int:
         """Sentences that are found in their pages, whether a model also calls them supported or not."""
         return self.supported + self.found
-
-    def _count(self, verdict: Verdict) -> int:
-        return sum(c.verdict is verdict for c in self.checked)
 
     @property
     def presence(self) -> float:

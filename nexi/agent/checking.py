@@ -18,6 +18,7 @@ from nexi.answers.answered import NOTHING_ANSWERS, NOTHING_FOUND, list_readings
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.papers import group_works, mark_standing, read_standing
 from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
+from nexi.budget import smallest_limit
 from nexi.checking.answer import AnswerCheck, Rejected, Verifier
 from nexi.checking.conflicts import find_conflicts
 from nexi.checking.correction import rewrite_sentences
@@ -83,8 +84,7 @@ class _RunBoundJudge:
         if context.stop.is_set():
             return stopped
         context.emit.delta(StatusDelta(f"asking the judge about {len(cases)} sentence{'s' * (len(cases) != 1)}"))
-        patience = context.clock.monotonic() + JUDGE_PATIENCE_S
-        until = patience if context.meter.deadline is None else min(patience, context.meter.deadline)
+        until = smallest_limit(context.clock.monotonic() + JUDGE_PATIENCE_S, context.meter.deadline)
         judging = await context.run_unless_cancelled(self._judge.judge(cases, pages, context.question, deadline=until))
         if isinstance(judging, StopReason):
             return stopped
@@ -128,9 +128,6 @@ class AnswerChecker:
         if marks:
             self.context.emit.delta(MarksDelta(marks))
 
-    def check_stream(self, tasks: asyncio.TaskGroup) -> StreamedAnswerCheck:
-        return StreamedAnswerCheck(self.open_check(), tasks)
-
     async def check_answer(self, text: str, stop: StopReason, *, by_model: bool = True) -> Answer:
         """Check and release a text that is complete."""
         return await self.finish_check(self.open_check(by_model=by_model), stop, text)
@@ -141,12 +138,8 @@ class AnswerChecker:
         if sentences:
             return await self.finish_check(self.open_check(), stop, sentences, may_rewrite=False)
         if text:
-            notice = Notice(
-                "answer.replaced",
-                "what {model} wrote is not found in the pages, so passages of them stand here",
-                model=self.context.llm.name,
-            )
-            await self.context.warn("replaced", notice)
+            words = "what {model} wrote is not found in the pages, so passages of them stand here"
+            await self.context.warn("replaced", Notice("answer.replaced", words, model=self.context.llm.name))
         return await self.check_answer(quotation, stop, by_model=False)
 
     async def keep_supported(self, text: str) -> str:
@@ -277,13 +270,9 @@ class AnswerChecker:
         pages = {detect_language(page.text[:4000]) for s in sources if (page := context.session.find_page(s.url))}
         if language and pages and not pages & {language, ""}:
             names = " and ".join(sorted(name_language(code) for code in pages))
-            notice = Notice(
-                "pages.other_language",
-                "the pages are in {languages}, another language than the question ({asked})",
-                languages=names,
-                asked=name_language(language),
-            )
-            await context.warn("other_language", notice)
+            values = {"languages": names, "asked": name_language(language)}
+            words = "the pages are in {languages}, another language than the question ({asked})"
+            await context.warn("other_language", Notice("pages.other_language", words, **values))
 
     async def _rate_answer(self, review: Review | None) -> Answered:
         """Whether the pages that were read, in their own words and those of sentences that passed, answer the question."""
@@ -366,10 +355,8 @@ class AnswerChecker:
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
-            message = Notice(
-                "answer.not_corrected", "the model could not correct what the judge rejected ({error})", error=str(error)
-            )
-            await self.context.warn("not_corrected", message)
+            words = "the model could not correct what the judge rejected ({error})"
+            await context.warn("not_corrected", Notice("answer.not_corrected", words, error=str(error)))
             return {}
         return {} if isinstance(sentences, StopReason) else sentences
 

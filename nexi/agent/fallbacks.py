@@ -19,7 +19,7 @@ from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
 from nexi.checking.answer import AnswerCheck
 from nexi.compaction import archive_results
-from nexi.errors import ContextOverflowError, LLMError, NexiError, NoEvidenceError, StoppedError
+from nexi.errors import ContextOverflowError, LLMError, NexiError, StoppedError
 from nexi.notices import Notice, join_sentences
 from nexi.ports import LLM
 from nexi.prompts import render
@@ -57,10 +57,7 @@ class Fallbacks:
     """Answers of one run that do not come from an ordinary turn. `fallback_llm` makes the built-in extractive model."""
 
     def __init__(self, context: RunContext, checker: AnswerChecker, toolbox: Toolbox, fallback_llm: Callable[[], LLM]) -> None:
-        self._context = context
-        self._checker = checker
-        self._toolbox = toolbox
-        self._fallback_llm = fallback_llm
+        self._context, self._checker, self._toolbox, self._fallback_llm = context, checker, toolbox, fallback_llm
 
     async def finish_streamed_answer(self, reason: StopReason, check: AnswerCheck | None) -> Answer:
         """End the answer that was partly shown (`check`); with nothing shown, answer from what was read."""
@@ -76,16 +73,15 @@ class Fallbacks:
         by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
         if not by_model:
             await self._toolbox.number_read_pages()
-        description, fix = LIMIT_DESCRIPTIONS[reason], self._advise_limit(reason)
+        limit, fix = self._describe_limit(reason), self._advise_limit(reason)
         if not self._context.session.has_evidence and reason in MODEL_LIMITS:
-            return await self._answer_as_built_in(reason, self._describe_limit(reason))
+            return await self._answer_as_built_in(reason, limit)
         if not self._context.session.has_evidence:
-            raise self._explain_limit(reason)
-        partial = Notice(
-            "answer.partial", "{reason}; this answer uses what was read until then", reason=self._describe_limit(reason)
-        )
+            raise self._explain_limit(reason, limit)
+        partial = Notice("answer.partial", "{reason}; this answer uses what was read until then", reason=limit)
         await self._context.warn(reason.value, join_sentences(partial, fix))
-        text = await self._context.run_unless_cancelled(self._request_final_answer(description)) if by_model else ""
+        final = LIMIT_DESCRIPTIONS[reason]
+        text = await self._context.run_unless_cancelled(self._request_final_answer(final)) if by_model else ""
         if isinstance(text, StopReason) or is_no_answer(text):
             return await self._checker.check_answer(await self.extractive_answer(), reason, by_model=False)
         return await self._checker.check_answer(text, reason)
@@ -139,7 +135,7 @@ class Fallbacks:
         """For a model that does not use its tools: read as the built-in model does, and ask for a sentence or two."""
         name = self._context.llm.name
         if name == self._fallback_llm().name:  # it has searched, and found nothing that could be read
-            raise self._explain_no_evidence()
+            raise explain_no_evidence(self._context.session.messages, message=NO_ANSWER)
         if idleness := describe_idleness(self._context.session.messages, name):
             notice = Notice("model.guided", "{idleness}, so the question itself was searched for", idleness=idleness)
             await self._context.warn("guided", notice)
@@ -148,9 +144,10 @@ class Fallbacks:
     async def answer_from_passages(self) -> Answer:
         """Search and read as the built-in model does; the model writes one or two sentences, whose check may fail."""
         quotation = await self._read_as_built_in()
+        messages = self._context.session.messages
         if not self._context.session.has_evidence:
-            raise self._explain_no_evidence()
-        sentences, messages = await self._request_sentences(), self._context.session.messages
+            raise explain_no_evidence(messages, message=NO_ANSWER)
+        sentences = await self._request_sentences()
         messages[:] = archive_results(messages)  # whole pages, which fill any window
         return await self._checker.check_sentences(sentences, quotation, StopReason.PLAIN_ANSWER)
 
@@ -197,15 +194,12 @@ class Fallbacks:
             return ""
         return reply.text
 
-    def _explain_limit(self, reason: StopReason, limit: str = "") -> NexiError:
+    def _explain_limit(self, reason: StopReason, limit: str) -> NexiError:
         if reason is StopReason.CANCELLED:
             return StoppedError(STOPPED_UNREAD)
-        cause = Notice("answer.unread", "{reason} before any page was read", reason=limit or self._describe_limit(reason))
+        cause = Notice("answer.unread", "{reason} before any page was read", reason=limit)
         messages = self._context.session.messages
         return explain_no_evidence(messages, message=NO_ANSWER, cause=cause, fix=self._advise_limit(reason))
-
-    def _explain_no_evidence(self) -> NoEvidenceError:
-        return explain_no_evidence(self._context.session.messages, message=NO_ANSWER)
 
     async def _read_as_built_in(self) -> str:
         """Search and read as the built-in model does, over pages that no window cuts; return its answer."""

@@ -53,10 +53,7 @@ class AgentLoop:
         self._answers_without_evidence = 0
 
     async def run(self, inbox: Inbox | None = None) -> Answer:
-        """Ask until there is an answer. `inbox` returns messages that arrived before a turn.
-
-        Raises NoEvidenceError or the model's own error when no page was read.
-        """
+        """Ask until there is an answer; `inbox` has what arrived before a turn. Raises NexiError when no page was read."""
         context, fallbacks = self.context, self.fallbacks
         if context.settings.approach == "passages":
             return await self._answer_from_passages(inbox)

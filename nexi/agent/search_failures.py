@@ -19,10 +19,7 @@ NO_FAULT = frozenset({"empty", "focus_dropped", "filter_ignored"})  # a service 
 
 
 def explain_no_evidence(messages: Sequence[Message], *, message: str, cause: str = "", fix: str = "") -> NoEvidenceError:
-    """The error of a run without evidence: the first of what stood in its way, and the fix of that alone.
-
-    A limit that was reached (`cause`, `fix`) is named where no search service failed.
-    """
+    """The first of what stood in the way of evidence, with its fix; a limit (`cause`, `fix`) where no search service failed."""
     failures = _last_failures(messages)
     if unreachable := explain_unreachable(failures):
         return unreachable

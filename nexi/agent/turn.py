@@ -9,7 +9,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from nexi.agent.checking import AnswerChecker
+from nexi.agent.checking import AnswerChecker, StreamedAnswerCheck
 from nexi.agent.context import RunContext
 from nexi.agent.repeats import REPEATED_CALL_MESSAGE
 from nexi.answers.streaming import AnswerArgument
@@ -95,7 +95,7 @@ class ModelTurn:
         if tool != FINAL_ANSWER.name or not self._context.session.has_evidence:
             return
         if self._argument is None:
-            stream = self._checker.check_stream(self._tasks)
+            stream = StreamedAnswerCheck(self._checker.open_check(), self._tasks)
             self.answer_check, self._argument = stream.check, AnswerArgument(stream.feed)
         self._argument.take(piece)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from nexi.files import read_json_object, write_json_object
 from nexi.llm.local import LocalModel
 from nexi.ports import LLM
 from nexi.tools.specs import FINAL_ANSWER, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
-from nexi.types import Approach, Message, ToolCall, ToolSpec
+from nexi.types import Approach, Message, ToolSpec
 
 MAX_SMALL_BILLIONS = 9.5  # models of 9B by name have up to 9.4
 MAX_ENTRIES = 200
@@ -65,29 +66,23 @@ async def probe_tool_use(config: Config, llm: LLM) -> Approach:
     """Let a model search, read and answer once, and keep how it is used from now on. Raises LLMError."""
     approach: Approach = "tools"
     messages = [Message("system", get_system_prompt("s", config=config)), Message("user", _TEST_QUESTION)]
-    steps: tuple[tuple[ToolSpec, dict[str, Any]], ...] = ((WEB_SEARCH, _TEST_HITS), (WEB_GET, _TEST_PAGE), (FINAL_ANSWER, {}))
-    for spec, result in steps:
+    # each step with its result and with what its arguments must be: the page that was found, the answer with its source
+    steps: tuple[tuple[ToolSpec, dict[str, Any], Callable[[dict[str, Any]], bool]], ...] = (
+        (WEB_SEARCH, _TEST_HITS, lambda given: "ebenau" in str(given.get("queries", "")).lower()),
+        (WEB_GET, _TEST_PAGE, lambda given: given.get("urls") == [_TEST_URL]),
+        (FINAL_ANSWER, {}, lambda given: all(part in str(given.get("answer", "")) for part in ("57", "[1]"))),
+    )
+    for spec, result, is_sound in steps:
         reply = await llm.complete(messages, SPECS, max_tokens=MAX_TEST_TOKENS, temperature=0.0)
         call = next((c for c in reply.tool_calls if c.name == spec.name), None)
-        if call is None or not _is_sound(call, spec):
+        arguments, problem = parse_arguments(call, spec) if call else ({}, "")
+        if call is None or problem or not is_sound(arguments):
             approach = "passages"
             break
         messages += [Message("assistant", "", (call,)), Message("tool", json.dumps(result), tool_call_id=call.id)]
     with suppress(StoreError):
         await asyncio.to_thread(keep_approach, config, approach)
     return approach
-
-
-def _is_sound(call: ToolCall, spec: ToolSpec) -> bool:
-    """Whether the arguments are what the step asks for: the page that was found, the answer with its source."""
-    arguments, problem = parse_arguments(call, spec)
-    answer = str(arguments.get("answer", ""))
-    is_sound = {
-        WEB_SEARCH.name: "ebenau" in str(arguments.get("queries", "")).lower(),
-        WEB_GET.name: arguments.get("urls") == [_TEST_URL],
-        FINAL_ANSWER.name: "57" in answer and "[1]" in answer,
-    }
-    return not problem and is_sound[spec.name]
 
 
 def _kept_path(config: Config) -> Path:

@@ -32,7 +32,7 @@ from nexi.app.resume import Replay
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.app.search_engine import SearchEngine
 from nexi.app.spaces import enter_space, open_space_knowledge
-from nexi.budget import Budget, Meter
+from nexi.budget import Budget, Meter, smallest_limit
 from nexi.config import Config
 from nexi.errors import ConfigError, FetchError, NexiError
 from nexi.ports import (
@@ -66,10 +66,7 @@ if TYPE_CHECKING:
 
 
 class Nexi:
-    """Runs, and single calls outside a run, over the clients of one config.
-
-    Ports may be given instead of built, for tests and for embedding nexi in another program.
-    """
+    """Runs, and single calls outside a run, over the clients of one config; ports may be given, for tests and embedding."""
 
     def __init__(
         self,
@@ -157,11 +154,8 @@ class Nexi:
     # runs
 
     def run(self, request: RunRequest, *, session: Session | None = None, log: RunLog | None = None) -> RunOpening:
-        """A run to enter: `async with nexi.run(request) as run`. Raises QuestionError or ConfigError at once.
-
-        A `session` carries on a conversation of this process; `request.continues` names one in the run logs. `log` is given
-        where the run was made before.
-        """
+        """A run to enter: `async with nexi.run(request) as run`. Raises QuestionError or ConfigError at once. A `session`
+        carries on a conversation of this process, `request.continues` one of the run logs; a `log` is of a run made before."""
         self.check_request(request)
         closing = AsyncExitStack()
 
@@ -201,7 +195,7 @@ class Nexi:
                 raise NexiError(f"the model {request.model} is not offered here", fix=fix, code="model_refused")
         quota = await asyncio.to_thread(state.take_run, is_queued=is_queued)
         budget = budget_for(self.config, request.limits)
-        tokens, cost = _least(budget.max_tokens, quota.tokens), _least(budget.max_cost, quota.cost)
+        tokens, cost = smallest_limit(budget.max_tokens, quota.tokens), smallest_limit(budget.max_cost, quota.cost)
         is_quota = (tokens, cost) != (budget.max_tokens, budget.max_cost)
         limits = replace(request.limits, max_tokens=tokens, max_cost=cost, is_quota=is_quota)
         return replace(request, limits=limits)
@@ -257,11 +251,8 @@ class Nexi:
         return await closing.enter_async_context(attach_files(self, ports, request.attachments))
 
     def resume(self, run_id: str, *, changes: RunRequest | None = None, pace: Pace | None = None) -> RunOpening:
-        """A run that was cut off or ended early, to enter and go on with. Entering raises StoreError.
-
-        What its log holds is not asked for again. `changes` may name another model and other limits; `pace` lets recorded
-        waits take their time.
-        """
+        """A run that was cut off or ended early, to enter and go on with; what its log holds is not asked for again. `changes`
+        may name another model and limits; `pace` lets recorded waits take their time. Entering raises StoreError."""
         closing = AsyncExitStack()
 
         async def prepare() -> Run:
@@ -300,10 +291,7 @@ class Nexi:
         return await self.search(question, session=session).drive()
 
     async def agentic_search(self, query: str, **settings: Any) -> dict[str, Any]:
-        """Look into the store and read only what is missing; the seed's JSON. Raises QuestionError or ConfigError.
-
-        `settings` may name what AGENTIC_SETTINGS lists; the rest is as configured.
-        """
+        """The seed's JSON of a search that reads what the store lacks. `settings` are of AGENTIC_SETTINGS. Raises NexiError."""
         result = await self.agentic(RunRequest(query, agentic=settings, keeps_log=False)).drive()
         response: dict[str, Any] = json.loads(result.answer.text)
         return response
@@ -341,10 +329,8 @@ class Nexi:
         return await find_open_question(self, request, earlier)
 
     async def verify(self, request: VerifyRequest | Target) -> Verification:
-        """Check a text once more, or for the first time, sentence by sentence; nothing in it is changed.
-
-        Raises NexiError when there is no such run, NoEvidenceError when there is nothing to check it against.
-        """
+        """Check a text sentence by sentence; nothing in it is changed. Raises NexiError when there is no such run,
+        NoEvidenceError when there is nothing to check it against."""
         from nexi.app.text_check import TextCheck
         from nexi.app.verification import Target, VerifyRequest
 
@@ -355,10 +341,7 @@ class Nexi:
             return await check.run(fresh.fetch)
 
     async def table(self, request: TableRequest, on_step: Callable[[Step], None] = lambda _: None) -> ValueTable:
-        """Values of documents by columns, each with its quote. Raises NexiError when there is no document or no column.
-
-        `on_step` is told of each document that is done.
-        """
+        """Values of documents by columns, each with its quote; `on_step` is told of each document. Raises NexiError."""
         from nexi.app.value_table import TableWork
 
         return await TableWork(self._ports_within(request.is_local), request, on_step).run()
@@ -390,11 +373,6 @@ class Nexi:
     def check_url(self, url: str) -> object:
         """Refuse an address the guard refuses. Raises FetchError."""
         return self.ports.check_url(url)
-
-
-def _least(first: Any, second: Any) -> Any:
-    """The smaller of two limits; None is without limit."""
-    return min((limit for limit in (first, second) if limit is not None), default=None)
 
 
 def _clean_query(query: Query | str) -> Query:

@@ -8,13 +8,12 @@ from urllib.parse import unquote
 
 from msgspec.structs import replace
 
-from nexi.agent import AgentLoop, AgentSettings, AnswerChecker, RunContext
+from nexi.agent import AgentLoop, AgentSettings, RunContext
 from nexi.agent.context import RatePages
 from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs
-from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages, rate_report
-from nexi.app.knowledge import Knowledge
+from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages
 from nexi.app.local import LocalBackend, LocalFetcher
 from nexi.app.pages import long_page_limits
 from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
@@ -101,11 +100,8 @@ class RunComponents:
             chain = (CodeFetcher(root, self.ports.clock), *chain)
         if not self.has_knowledge:
             return chain
-        return (LocalFetcher(self.knowledge, None if self.request.is_local else self.session.stored_urls), *chain)
-
-    @property
-    def knowledge(self) -> Knowledge:
-        return self.environment.knowledge
+        only = None if self.request.is_local else self.session.stored_urls
+        return (LocalFetcher(self.environment.knowledge, only), *chain)
 
     def _in_focus(self) -> tuple[SearchBackend, ...]:
         """The chain; under a focus first who keeps it, then the service that knows nothing else, then the others."""
@@ -119,7 +115,7 @@ class RunComponents:
     def local_searcher(self) -> Searcher:
         """A searcher over what is known alone."""
         about = self.environment.has_own_files
-        backends = [LocalBackend(self.knowledge, self.gate, is_about_question=about)] if self.has_knowledge else []
+        backends = [LocalBackend(self.environment.knowledge, self.gate, is_about_question=about)] if self.has_knowledge else []
         return Searcher(lambda: backends, emit=self.emit, clock=self.ports.clock, replay=self.replay)
 
     def metered_llm(self, role: EndpointRole) -> MeteredLLM:
@@ -207,10 +203,6 @@ class RunComponents:
         is_asked = toolbox.lookup is not None and not self.gate.is_built_in("answer")  # which looks there first by itself
         looks_up_first = self.environment.looks_up_first and is_asked
         return AgentLoop(self.build_context(stop), toolbox, built_in_llm, self.build_verifier(), looks_up_first=looks_up_first)
-
-    def answer_checker(self, stop: asyncio.Event) -> AnswerChecker:
-        """How a report, which was written elsewhere, is checked and released."""
-        return AnswerChecker(self.build_context(stop, rate_report), self.build_verifier(), drops_repeats=True)
 
     def build_context(self, stop: asyncio.Event, rate: RatePages = rate_pages) -> RunContext:
         config, answering = self.ports.config, self.metered_llm("answer")

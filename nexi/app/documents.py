@@ -93,10 +93,8 @@ def folders_in(folder: Path) -> Iterator[Path]:
 
 
 class TwinFiles:
-    """Files of one folder that may be one text in several formats, by their names: a page and its source, PDF and DOCX.
-
-    The first of them in the preferred form is taken; another one is its twin when nearly all of its words stand there too.
-    """
+    """Files of one folder whose names say that they may be one text in several formats, such as PDF and DOCX. The first in the
+    preferred form is taken; another one is its twin when nearly all of its words stand there too."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         keys = {path: _twin_key(path) for path in files}

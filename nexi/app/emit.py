@@ -25,10 +25,8 @@ class QuietEmit:
 
 
 class RunEmit:
-    """Commits facts whole, then hands events to the door. If the log cannot be written, it warns and goes on in memory.
-
-    `before` are the facts of a run that is resumed: they are in the log, and what repeats them is not written twice.
-    """
+    """Commits facts whole, then hands events to the door; if the log cannot be written, it warns and goes on in memory. What
+    repeats the facts of a run that is resumed (`before`) is not written twice."""
 
     def __init__(self, log: RunLog, publish: Callable[[Event], None], before: Sequence[Fact] = ()) -> None:
         self.log = log

@@ -25,10 +25,8 @@ class Folders:
         self._folders = _parse_folders(read_json_object(path))  # a lost file is made again by indexing
 
     def address_of(self, file: Path, root: Path, program: str = "") -> str:
-        """The address of a file, under the nearest folder that has a name, else under `root`, which gets one.
-
-        `program` is the one whose vault `root` is; the name says so, since links to notes are made from their addresses.
-        """
+        """The address of a file, under the nearest folder that has a name, else under `root`, which gets one. It names the
+        `program` whose vault `root` is, since links to notes are made from their addresses."""
         mark = f"~{program}-" if program else ""
         roots = [(label, folder) for label, folder in self._folders.items() if mark in label and file.is_relative_to(folder)]
         if not roots:

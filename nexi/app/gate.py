@@ -174,11 +174,8 @@ class MeteredEmbedder:
 
 
 class QuotaEmit:
-    """Counts calls outside a run in what their person has used today, then tells `after` of them.
-
-    A request is counted before it is sent and corrected by its reply, so that a call that is cut is counted. Raises LLMError
-    with the code quota_reached before a request that her quota has no room for.
-    """
+    """Counts calls outside a run in what their person has used today, then tells `after` of them. A request is counted before
+    it is sent, also one that is cut, and corrected by its reply. Raises LLMError (quota_reached) where there is no room."""
 
     def __init__(self, state: PersonalState, after: Emit) -> None:
         self._state, self._after = state, after

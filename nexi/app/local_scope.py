@@ -14,10 +14,8 @@ ROLE_NOT_ASKED = "a local question asks no model on another machine: the built-i
 
 
 def restrict_to_local(config: Config) -> tuple[Config, tuple[str, ...]]:
-    """The config without any model, embedder, store or collector of traces elsewhere, and what the user should know about that.
-
-    Raises ConfigError when the knowledge store itself is on another machine.
-    """
+    """The config without any model, embedder or collector of traces elsewhere, and what the user should know about that. Raises
+    ConfigError when the knowledge store itself is on another machine."""
     if config.qdrant_url and not config.person and not is_loopback_url(config.qdrant_url):  # a team's store is its own
         fix = "ask without --local, or without only_local"
         raise ConfigError("a local question cannot use this knowledge store", cause="qdrant_url is on another machine", fix=fix)

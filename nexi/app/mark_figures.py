@@ -42,19 +42,11 @@ class MarkFigure(Struct, frozen=True):
     highest: float
 
     def describe(self) -> str:
-        right, sentences = f"{self.right:.0f}", f"{self.sentences:,}"
+        values = {"n": f"{self.right:.0f}", "m": f"{self.sentences:,}"}
         if self.lowest >= self.highest:
-            return Notice(
-                "mark.right", "By rules alone it is right for {n} % of {m} sentences labelled by people.", n=right, m=sentences
-            )
-        return Notice(
-            "mark.right_by_set",
-            "By rules alone it is right for {n} % of {m} sentences labelled by people ({low} to {high} % by set).",
-            n=right,
-            m=sentences,
-            low=f"{self.lowest:.0f}",
-            high=f"{self.highest:.0f}",
-        )
+            return Notice("mark.right", "By rules alone it is right for {n} % of {m} sentences labelled by people.", **values)
+        words = "By rules alone it is right for {n} % of {m} sentences labelled by people ({low} to {high} % by set)."
+        return Notice("mark.right_by_set", words, **values, low=f"{self.lowest:.0f}", high=f"{self.highest:.0f}")
 
 
 @lru_cache(maxsize=1)

@@ -40,10 +40,8 @@ class OpenQuestion(Struct, frozen=True):
 
 
 async def find_open_question(nexi: Nexi, request: RunRequest, earlier: Sequence[Message] = ()) -> OpenQuestion:
-    """What a question leaves open after the questions and answers before it. Raises QuestionError or ConfigError.
-
-    A search that finds nothing or fails leaves nothing open: the run says what failed.
-    """
+    """What a question leaves open after those before it; nothing where a search fails, since the run says what failed. Raises
+    QuestionError or ConfigError."""
     nexi.check_request(request)
     if kind := "" if request.attachments else find_open_reference(request.question, earlier):
         return OpenQuestion(kind=kind)

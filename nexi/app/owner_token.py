@@ -34,7 +34,7 @@ class OwnerToken:
         if token := self.read():
             return token
         new = self.path.with_name(f".{FILE_NAME}.{os.urandom(4).hex()}.tmp")
-        try:
+        with files.translate_os_errors(_FAILURE, self.path):
             files.make_private_directory(self.path.parent)
             files.create_private_file(new, _new_token())
             try:
@@ -42,17 +42,13 @@ class OwnerToken:
                     os.link(new, self.path)  # unlike a rename, it replaces nothing
             finally:
                 new.unlink()
-        except OSError as error:
-            raise files.store_error(_FAILURE, self.path, error) from error
         return self.read() or self.renew()
 
     def renew(self) -> str:
         """Another token; whoever has the old one is nobody from now on. Raises StoreError."""
-        try:
+        with files.translate_os_errors(_FAILURE, self.path):
             files.make_private_directory(self.path.parent)
             files.replace_file(self.path, _new_token(), is_durable=True)
-        except OSError as error:
-            raise files.store_error(_FAILURE, self.path, error) from error
         return self.read()
 
     def read(self) -> str:

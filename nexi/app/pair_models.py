@@ -223,10 +223,8 @@ async def install_model(
 
 
 class RunJudge:
-    """The judge of one run: what it may spend, and its grade, kept, recorded or from a test that this run pays for.
-
-    Grade and allowance are a fact of the run, so that a replay, which has no budget, asks the same questions.
-    """
+    """The judge of one run: what it may spend, and its grade, kept, recorded or from a test that this run pays for. Both are a
+    fact of the run, so that a replay, which has no budget, asks the same questions."""
 
     def __init__(
         self,

@@ -59,10 +59,8 @@ class RecordedRun(Struct, frozen=True):
         return usage, len(replies), sum(isinstance(f, PageFetched) for f in facts)
 
     def unreplayed_usage(self, mode: str) -> tuple[Usage, int]:
-        """Usage and calls that limit new calls of a resumed run although they are not in its meter.
-
-        A search meets its recorded calls one by one, while research has restored them in its meter.
-        """
+        """Usage and calls that limit new calls of a resumed run although they are not in its meter: a search meets its recorded
+        calls one by one, while research has restored them in its meter."""
         recorded_usage, calls, _ = self.usage_so_far(agents=False)
         usage, lost = self.lost_usage()
         return (usage, lost) if mode == "research" else (usage + recorded_usage, lost + calls)

@@ -12,7 +12,7 @@ from nexi.agent import AgentLoop, AnswerChecker
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs, usable_tools
-from nexi.app.factory import built_in_llm, compare_texts
+from nexi.app.factory import built_in_llm, compare_texts, rate_report
 from nexi.app.resolve import estimate_research
 from nexi.app.run import RunEngine
 from nexi.budget import Budget, Meter
@@ -172,7 +172,8 @@ class ResearchAssembly:
         return self._lead.metered_llm("answer")
 
     def build_report_checker(self) -> AnswerChecker:
-        return self._lead.answer_checker(self._environment.stop)
+        context = self._lead.build_context(self._environment.stop, rate_report)
+        return AnswerChecker(context, self._lead.build_verifier(), drops_repeats=True)
 
     def write_report(self, question: str, headings: Mapping[str, str], title: str, words: int) -> str:
         from nexi.llm.extractive.report import write_report

@@ -88,10 +88,7 @@ class RunResult(Struct, frozen=True):
 
 
 class Run:
-    """One run under way, complete from the start; `RunOpening` begins and ends it.
-
-    With a `recorded` past it is a run that began before: what its log holds is not asked for again.
-    """
+    """One run under way, which `RunOpening` begins and ends; what the log of its `recorded` past holds is not asked again."""
 
     def __init__(
         self,

@@ -33,10 +33,8 @@ QUOTA_REACHED = "quota_reached"
 
 
 async def suggestions_after(nexi: Nexi, run_id: str, facts: Sequence[Fact]) -> tuple[str, ...]:
-    """At most three questions after a run that has ended with an answer, within its scope and what is left of its budget.
-
-    A question that may mean several things has one for each of its readings. Raises NexiError where a quota is reached.
-    """
+    """At most three questions after a run that ended with an answer, within its scope and budget; one for each reading of a
+    question that may mean several things. Raises NexiError where a quota is reached."""
     started, finished = facts[0], facts[-1]
     if not isinstance(started, RunStarted) or not isinstance(finished, RunFinished):
         raise TypeError("these are not the facts of a run that ended with an answer")

@@ -427,7 +427,7 @@ class Orchestrator:
         """Check and release a piece of the report while the model is still writing it."""
         if self._streamed_report is None and self._tasks:
             self._checker = self.factory.build_report_checker()
-            self._streamed_report = self._checker.check_stream(self._tasks)
+            self._streamed_report = StreamedAnswerCheck(self._checker.open_check(), self._tasks)
         if self._streamed_report:
             self._streamed_report.feed(text)
 

@@ -34,7 +34,7 @@ from nexi.runs.log_format import (
     to_aware,
     try_unseal,
 )
-from nexi.runs.pages import FilePages, raise_store_error, size_of
+from nexi.runs.pages import FilePages, size_of
 from nexi.runs.repair import LogRepair, has_bad_line, salvage_log
 from nexi.text.words import contains_words
 
@@ -58,14 +58,12 @@ class RunDirectory:
     """All runs of one home."""
 
     def __init__(self, runs_dir: Path, pages_dir: Path, clock: Clock, *, new_id: Callable[[], str] | None = None) -> None:
-        self.runs_dir = runs_dir
-        self.pages = FilePages(pages_dir)
-        self._clock = clock
-        self._new_id = new_id or new_run_id
+        self.runs_dir, self.pages = runs_dir, FilePages(pages_dir)
+        self._clock, self._new_id = clock, new_id or new_run_id
 
     def create(self) -> FileRunLog:
         """A new run under an unused id. Raises StoreError."""
-        with raise_store_error("Could not start a run log", self.runs_dir), ExitStack() as cleanup:
+        with files.translate_os_errors("Could not start a run log", self.runs_dir), ExitStack() as cleanup:
             files.make_private_directory(self.runs_dir)
             folder = self._claim_folder()
             cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -81,7 +79,7 @@ class RunDirectory:
     def reopen(self, run_id: str) -> tuple[ReadLog, FileRunLog]:
         """Go on with a run that did not end: its facts, and its log without the torn tail."""
         path, fd = self._log_path(run_id), self._open_locked(run_id)
-        with raise_store_error(f"Could not reopen run {run_id}", path), ExitStack() as cleanup:
+        with files.translate_os_errors(f"Could not reopen run {run_id}", path), ExitStack() as cleanup:
             cleanup.callback(os.close, fd)
             data = path.read_bytes()
             log = parse_log(run_id, data)
@@ -96,7 +94,7 @@ class RunDirectory:
     def open_log(self, run_id: str) -> ReadLog:
         """Read a log. A torn last line is left out and told; any other damage is a DamagedLogError."""
         path = self._log_path(run_id)
-        with raise_store_error(f"Could not read run {run_id}", path):
+        with files.translate_os_errors(f"Could not read run {run_id}", path):
             try:
                 data = path.read_bytes()
             except FileNotFoundError as error:
@@ -133,12 +131,10 @@ class RunDirectory:
         return structs.replace(run, state="damaged") if is_damaged else run
 
     def repair_log(self, run_id: str) -> LogRepair | None:
-        """Replace a damaged log by its verifiable lines and keep the damaged one beside it; None if it is sound.
-
-        Raises StoreError where the log is in use, or was written by a newer nexi.
-        """
+        """Replace a damaged log by its verifiable lines and keep it beside them; None if it is sound. Raises StoreError where
+        the log is in use, or was written by a newer nexi."""
         path, fd = self._log_path(run_id), self._open_locked(run_id)
-        with raise_store_error(f"Could not repair the log of run {run_id}", path), ExitStack() as cleanup:
+        with files.translate_os_errors(f"Could not repair the log of run {run_id}", path), ExitStack() as cleanup:
             cleanup.callback(os.close, fd)
             data = path.read_bytes()
             with suppress(DamagedLogError):
@@ -177,7 +173,7 @@ class RunDirectory:
             self._require_run(run_id)
             return False
         stop = self._run_folder(run_id) / "stop"
-        with raise_store_error(f"Could not ask run {run_id} to stop", stop):
+        with files.translate_os_errors(f"Could not ask run {run_id} to stop", stop):
             stop.touch(mode=files.PRIVATE_FILE)
         return True
 
@@ -199,14 +195,14 @@ class RunDirectory:
         self._require_run(run_id)
         if self.is_running(run_id):
             raise locked_error(run_id)
-        with raise_store_error(f"Could not remove run {run_id}", self._run_folder(run_id)):
+        with files.translate_os_errors(f"Could not remove run {run_id}", self._run_folder(run_id)):
             shutil.rmtree(self._run_folder(run_id))
 
     def keep(self, run_id: str, *, is_kept: bool = True) -> None:
         """Exempt a run from every cleanup, or end the exemption. Raises StoreError."""
         self._require_run(run_id)
         mark = self._run_folder(run_id) / "keep"
-        with raise_store_error(f"Could not mark run {run_id}", mark):
+        with files.translate_os_errors(f"Could not mark run {run_id}", mark):
             mark.touch(mode=files.PRIVATE_FILE) if is_kept else mark.unlink(missing_ok=True)
 
     def find_expired(self, keep_days: float, max_mb: float) -> list[str]:
@@ -222,10 +218,8 @@ class RunDirectory:
         return is_ahead or (len(ages) > 1 and ages[0] < _CLOCK_TOLERANCE and ages[1] > timedelta(days=keep_days))
 
     def prune(self, keep_days: float, max_mb: float, *, only: Collection[str] | None = None) -> PruneReport:
-        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones always stay.
-
-        `only` names the runs that may be removed.
-        """
+        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones, and those that are not
+        among `only`, always stay."""
         oldest, room = self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000)
         removals, named_digests = self._choose_removals(oldest, room)
         if only is not None:
@@ -238,7 +232,7 @@ class RunDirectory:
         newest = self._clock.now() - _PAGE_GRACE
         pages = [path for path in page_files if path.stem not in named_digests and _modification_time(path) < newest]
         byte_count = sum(run.size for run in removals) + sum(map(size_of, pages))
-        with raise_store_error("Could not remove old pages", self.pages.root):
+        with files.translate_os_errors("Could not remove old pages", self.pages.root):
             for path in pages:
                 path.unlink(missing_ok=True)
         return PruneReport(tuple(run.id for run in removals), len(pages), byte_count)
@@ -262,17 +256,15 @@ class RunDirectory:
     def _claim_folder(self) -> Path:
         for _ in range(_ATTEMPTS):
             folder = self.runs_dir / check_run_id(self._new_id())
-            try:
+            with suppress(FileExistsError):
                 folder.mkdir(mode=files.PRIVATE_DIRECTORY)
-            except FileExistsError:
-                continue
-            return folder
+                return folder
         cause = f"{_ATTEMPTS} ids in a row are taken in {self.runs_dir}"
         raise StoreError("Could not find a free run id", cause=cause, fix="Delete old folders under runs.")
 
     def _open_locked(self, run_id: str) -> int:
         path = self._log_path(run_id)
-        with raise_store_error(f"Could not open run {run_id}", path):
+        with files.translate_os_errors(f"Could not open run {run_id}", path):
             try:
                 fd = os.open(path, files.APPEND)
             except FileNotFoundError as error:
@@ -311,10 +303,8 @@ class RunDirectory:
         return {digest for data in logs for digest in digests_in(data)}
 
     def _run_folders(self) -> Iterator[Path]:
-        try:
+        with suppress(FileNotFoundError):
             yield from (p for p in self.runs_dir.iterdir() if RUN_ID.fullmatch(p.name) and p.is_dir())
-        except FileNotFoundError:
-            return
 
     def _require_run(self, run_id: str) -> None:
         if not self._run_folder(run_id).is_dir():

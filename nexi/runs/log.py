@@ -14,19 +14,15 @@ from nexi import events, files
 from nexi.events import Fact
 from nexi.ports import Clock
 from nexi.runs.log_format import encode_fact, new_run_id
-from nexi.runs.pages import raise_store_error
 
 
 class FileRunLog:
     """A run's log, open for writing. Made by RunDirectory. `worked` are the seconds that earlier writers of it have worked."""
 
     def __init__(self, path: Path, fd: int, clock: Clock, *, count: int = 0, worked: float = 0.0) -> None:
-        self.path = path
-        self._fd = fd
-        self._clock = clock
+        self.path, self._fd, self._clock = path, fd, clock
         self._began = clock.monotonic() - worked
-        self._count = count
-        self._end = os.fstat(fd).st_size
+        self._count, self._end = count, os.fstat(fd).st_size
         self._torn = self._ended = self._closed = self._named = False
         self._flushing: _Flush | None = None  # under way
         self._next: _Flush | None = None  # begins when that has ended; who comes meanwhile shares it
@@ -75,7 +71,7 @@ class FileRunLog:
             os.close(self._fd)
 
     def _write_line(self, line: bytes) -> None:
-        with raise_store_error(f"Could not write the log of run {self.run_id}", self.path):
+        with files.translate_os_errors(f"Could not write the log of run {self.run_id}", self.path):
             self._cut_torn_line()
             self._torn = True
             try:
@@ -135,17 +131,13 @@ class MemoryRunLog:
     """A log that lasts as long as the process: for a disk that is full or read-only. `after` continues another's numbers."""
 
     def __init__(self, run_id: str = "", *, after: int = 0) -> None:
-        self._run_id = run_id or new_run_id()
+        self.run_id = run_id or new_run_id()
         self._after = after
         self.facts: list[Fact] = []
 
-    @property
-    def run_id(self) -> str:
-        return self._run_id
-
     async def append(self, fact: Fact) -> int:
         if self.facts and isinstance(self.facts[-1], events.TERMINAL):
-            raise ValueError(f"run {self._run_id} has ended: nothing may follow its terminal fact")
+            raise ValueError(f"run {self.run_id} has ended: nothing may follow its terminal fact")
         self.facts.append(fact)
         return self._after + len(self.facts)
 

@@ -5,23 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from nexi import files
 from nexi.types import content_digest
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-@contextmanager
-def raise_store_error(what: str, path: Path) -> Iterator[None]:
-    """Turn an OSError of the block into a StoreError that names what failed."""
-    try:
-        yield
-    except OSError as error:
-        raise files.store_error(what, path, error) from error
 
 
 class FilePages:
@@ -44,7 +33,7 @@ class FilePages:
     def _put(self, text: str) -> str:
         data, digest = text.encode("utf-8", "surrogatepass"), content_digest(text)
         path = self.path_of(digest)
-        with raise_store_error("Could not keep the text of a page", self.root):
+        with files.translate_os_errors("Could not keep the text of a page", self.root):
             if self.read_text(digest) is not None:
                 os.utime(path)
                 files.sync_directory(path.parent)  # another process may have renamed it a moment ago

@@ -14,8 +14,6 @@ from itertools import pairwise
 from nexi.text.stopwords import STOP
 from nexi.text.words import find_words, has_unspaced
 
-__all__ = ["PrivateTexts"]
-
 WORDS_IN_A_ROW = 3
 LETTERS_IN_A_ROW = 6  # of a script without spaces
 MIN_CODE_CHARS = 5

@@ -26,11 +26,8 @@ CANCELLED = "cancelled"  # the code of a call that nexi itself cancelled: it say
 
 
 class AgentReplay:
-    """The recorded results of one agent, each returned once, in the recorded order.
-
-    Failures at the end of the log are left out, so that they are retried. Failures before a later reply are kept, because
-    the conversation of that reply contains them.
-    """
+    """The recorded results of one agent, each returned once, in the recorded order. Failures at the end of the log are left
+    out, so that they are retried; those before a later reply are kept, because the conversation of that reply has them."""
 
     def __init__(
         self,
@@ -244,10 +241,8 @@ def _find_earlier_check(facts: Sequence[events.Fact]) -> EarlierCheck | None:
 
 
 def _find_late_pages(facts: Sequence[events.Fact]) -> frozenset[str]:
-    """Find pages that arrived after the last tool had ended and were not handed to the model.
-
-    An agentic search has neither tools nor citation numbers: it reads a page only when it needs it.
-    """
+    """Find pages that arrived after the last tool had ended and were not handed to the model."""
+    # an agentic search has neither tools nor citation numbers: it reads a page only when it needs it
     if any(isinstance(fact, events.RunStarted) and fact.mode == "agentic" for fact in facts):
         return frozenset()
     last = max((i for i, fact in enumerate(facts) if isinstance(fact, events.ToolFinished)), default=-1)

@@ -18,8 +18,6 @@ from nexi.ports import PageStore
 from nexi.runs.log_format import encode_fact, encode_header, try_unseal, unseal_line
 from nexi.runs.pages import FilePages
 
-__all__ = ["LOST_FACT", "LogRepair", "count_lost_facts", "describe_damage", "has_bad_line", "salvage_log"]
-
 LOST_FACT = "log_damaged"  # the code of the warning that a repair writes in the place of a fact it could not verify
 
 
@@ -54,10 +52,8 @@ def has_bad_line(data: bytes) -> bool:
 
 
 def salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tuple[int, ...]]:
-    """A sound log of every line that can be verified, how many facts it has, and the numbers of those that are lost.
-
-    A warning takes the number of each lost fact, so no other one moves.
-    """
+    """A sound log of every line that can be verified, how many facts it has, and the numbers of those that are lost, each of
+    which a warning takes, so that no other fact moves."""
     first, *rest = data.split(b"\n")
     header = try_unseal(first)
     facts = _verifiable_facts(rest)

@@ -197,8 +197,6 @@ def _file_url(url: str) -> str:
 
 
 def _normalise_url(url: str) -> str:
-    """Normalise a web URL as a browser does, without its fragment; "" for other URLs.
-
-    Nothing else is dropped: a parameter added to an allowed URL could leak data.
-    """
+    """Normalise a web URL as a browser does, without its fragment; "" for other URLs."""
+    # nothing else is dropped: a parameter added to an allowed URL could leak data
     return parse(url).href.partition("#")[0] if is_web_url(url) else ""
