@@ -23,8 +23,6 @@ from nexi.llm.extractive._quotation import quote_sentence
 from nexi.llm.extractive._weights import load_weights
 from nexi.text.references import may_be_same
 
-__all__ = ["Settled", "settle_values"]
-
 
 class Settled(Struct, frozen=True):
     """The sentence that no better supported one contradicts, or all of a dispute that is not settled; and those set aside."""

@@ -29,8 +29,6 @@ from nexi.text.scope import (
 )
 from nexi.types import PageView
 
-__all__ = ["has_same_subject", "leave_out_outdated", "list_current_pages", "scope_of"]
-
 _DIGITS = re.compile(r"\d[\d.,]*")
 
 
@@ -74,10 +72,7 @@ def list_current_pages(question: Question, pages: Sequence[PageView]) -> list[Pa
     """
     ranking = SentenceRanking(question, tuple(pages))
     scopes = [scope_of(page, question.text) for page in pages]
-    contents = [
-        [_content(ranking.stems_of(n, place)) for place in range(len(sentences))]
-        for n, sentences in enumerate(ranking.sentences)
-    ]
+    contents = [[_content(ranking.stems_of(n, place)) for place in range(len(own))] for n, own in enumerate(ranking.sentences)]
     periods = find_periods(question.text)
     others = find_others_of_family(scopes, ranking.parties)
     if asks_for_past(question.text):

@@ -25,17 +25,6 @@ from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import name_subject
 from nexi.types import PageView
 
-__all__ = [
-    "IDENTIFIER",
-    "fit_sentences",
-    "join_quotations",
-    "quote_sentence",
-    "quote_unit",
-    "quote_with_context",
-    "shorten_sentence",
-]
-
-
 # A name in code, such as an option, a function or a variable.
 IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
 _AGENCY = re.compile(r"^(?:[A-Z][^()\n]{0,60})?\([A-Z][\w. ]{1,20}\)\s*(?:[—–]|--?)\s+(?=\S)")
@@ -49,7 +38,9 @@ def quote_sentence(evidence: SentenceRanking, s: Scored, quotations: Sequence[Sc
         return text
     page = evidence.pages[s.page]
     heads = (s.sentence.label, "" if is_file_name(page.title, page.url) else evidence.subjects[s.page])
-    head = next((h for h in heads if _is_identifier(h)), "")
+    # the name of something in code, rather than a heading in prose
+    short = (h for h in heads if 0 < len(h.split()) <= MAX_HEAD_WORDS and h.lower() not in SECTIONS)
+    head = next((h for h in short if IDENTIFIER.search(h)), "")
     return f"{head}: {text}" if head and flatten_words(head) not in flatten_words(text) else text
 
 
@@ -209,9 +200,3 @@ def _without_heading(text: str, page: PageView, subject: str) -> str:
 def is_file_name(title: str, url: str) -> bool:
     """Whether a page has no title but the name of its file."""
     return bool(title) and unquote(url).rpartition("/")[2] == title
-
-
-def _is_identifier(text: str) -> bool:
-    """Whether a label is the name of something in code rather than a heading in prose."""
-    words = text.split()
-    return 0 < len(words) <= MAX_HEAD_WORDS and text.lower() not in SECTIONS and IDENTIFIER.search(text) is not None

@@ -23,8 +23,6 @@ from nexi.llm.extractive.answerability import rate_answer
 from nexi.text.references import find_namesakes, find_qualified, find_things_of_kind, name_subject
 from nexi.text.scope import asks_for_now, asks_for_past, asks_for_state, find_periods
 
-__all__ = ["Reading", "find_readings"]
-
 
 class Reading(Struct, frozen=True):
     """A thing or a period that a question may mean, with the sentences that answer for it; all of them where pages disagree.

@@ -12,8 +12,6 @@ from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_QUERY_CHARS
 from nexi.llm.extractive.questions import Question, find_names, read_question, search_queries
 from nexi.text.parts import find_antecedent, find_subject, has_pronoun, name_subject
 
-__all__ = ["list_queries", "split_question"]
-
 _QUESTION_WORD = r"(?:what|how|when|where|why|who|which|whose)"
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|should|will|would|must)"
 _BEGINS = re.compile(rf"\W*(?:(?:in|at|on|for|from|to) )?(?:{_QUESTION_WORD}|{_AUXILIARY})\b", re.IGNORECASE)

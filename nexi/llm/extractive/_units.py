@@ -28,8 +28,6 @@ from nexi.llm.extractive._related import find_similarity
 from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 
-__all__ = ["choose_sides", "describe_units", "find_units", "pick_apart", "rate_choices", "unit_text"]
-
 MAX_COMPARED_UNITS = MAX_COMPARED // 2
 UNIT_WORDS, UNIT_READING = "units.json", "units-reading.json"
 _BLOCKS = ("item", "row", "code")
@@ -139,12 +137,11 @@ def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
                 last += 1
             if last > place + 1:
                 yield Unit(place, last)
-        yield from (Unit(i, i + 1) for i in range(place, last) if _stands_alone(page[i]))
+        for i in range(place, last):
+            kind, is_long = page[i].kind, len(page[i].text.split()) >= MIN_SENTENCE_WORDS
+            if kind != "head" and (kind != "label" or is_long):
+                yield Unit(i, i + 1)
         place = last
-
-
-def _stands_alone(sentence: PassageSentence) -> bool:
-    return sentence.kind != "head" and (sentence.kind != "label" or len(sentence.text.split()) >= MIN_SENTENCE_WORDS)
 
 
 def _end_of_entry(page: Sequence[PassageSentence], label: int) -> int:
@@ -189,14 +186,8 @@ def _score_units(ranking: SentenceRanking) -> Iterator[Scored]:
                 text = "\n".join(sentence.text for sentence in page[unit.first : unit.last])
                 whole = PassageSentence(text, head.block, label, head.kind)
                 score = prior * weigh_words(ranking.rarity, (words, frozenset(), labels[label], title))
-                yield Scored(
-                    score / (1 + ranking.weights["length"] * len(text.split())),
-                    number,
-                    unit.first,
-                    whole,
-                    words,
-                    unit.last,
-                )
+                score /= 1 + ranking.weights["length"] * len(text.split())
+                yield Scored(score, number, unit.first, whole, words, unit.last)
 
 
 class _Describer:

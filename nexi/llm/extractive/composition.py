@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -85,7 +85,12 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
 
     Of several questions in one, each is answered by itself.
     """
-    parts = [(part.text, _compose_one(part, _list_own_pages(part, pages), compare)) for part in split_question(question)]
+    parts: list[tuple[str, ExtractiveAnswer]] = []
+    for part in split_question(question):
+        names = find_names(part.text.partition(" ")[2])
+        # the pages with a name of this question: those of the other questions were read too
+        own = [page for page in pages if any(name in f"{page.title}\n{page.text}" for name in names)]
+        parts.append((part.text, _compose_one(part, own or list(pages), compare)))
     if not parts:
         return _compose_one(question, pages, compare)
     ratings = {answer.answered for _, answer in parts}
@@ -93,12 +98,6 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
         return replace(_compose_one(question, pages, compare), short="", answered="no")
     lines = tuple(dict.fromkeys(line for _, answer in parts if answer.answered != "no" for line in answer.lines))
     return ExtractiveAnswer(lines, answered=ratings.pop() if len(ratings) == 1 else "likely", parts=tuple(parts))
-
-
-def _list_own_pages(part: Question, pages: Sequence[PageView]) -> list[PageView]:
-    """The pages with a name of the question: those of the other questions were read too."""
-    names = find_names(part.text.partition(" ")[2])
-    return [page for page in pages if any(name in f"{page.title}\n{page.text}" for name in names)] or list(pages)
 
 
 def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare | None) -> ExtractiveAnswer:
@@ -235,10 +234,9 @@ def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> t
 
 def _quote_others(evidence: SentenceRanking, sentences: Sequence[Scored], lead: str = "") -> tuple[tuple[str, int], ...]:
     """In one line what pages answer with different values."""
-    leads = [lead, *[""] * len(sentences)]
-    return tuple(
-        (lead + quote_briefly(evidence, s), evidence.pages[s.page].number) for lead, s in zip(leads, sentences, strict=False)
-    )
+    quotations = [quote_briefly(evidence, s) for s in sentences]
+    texts = [lead + text for text in quotations[:1]] + quotations[1:]
+    return tuple((text, evidence.pages[s.page].number) for text, s in zip(texts, sentences, strict=True))
 
 
 def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
@@ -420,15 +418,12 @@ class _Subjects:
 
     def linked_pair(self) -> list[Scored]:
         """Two sentences of two pages that belong together, or nothing."""
-        best: tuple[float, list[Scored]] = (0.0, [])
         pages = [n for n, is_named in enumerate(self.named) if is_named]
         best_page = self.usable[0].page
-        for first in dict.fromkeys((*pages, best_page) if self.needs_another_page(best_page) else pages):
-            for second in range(len(self.flat)):
-                pair = self._pair_pages(first, second)
-                if pair and (score := sum(s.score for s in pair)) > best[0]:
-                    best = (score, pair)
-        return best[1]
+        firsts = dict.fromkeys((*pages, best_page) if self.needs_another_page(best_page) else pages)
+        pairs = (self._pair_pages(first, second) for first in firsts for second in range(len(self.flat)))
+        best = max(pairs, key=lambda pair: sum(s.score for s in pair), default=[])
+        return best if sum(s.score for s in best) > 0 else []
 
     def needs_another_page(self, page: int) -> bool:
         """Whether a page leaves a part of the question unsaid that another page says."""
@@ -464,16 +459,14 @@ class _Subjects:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
         about = [n for n, is_subject in enumerate(self.named) if is_subject] or [s.page for s in self.usable[:1]]
         partial = [n for n in about if self.evidence.page_cover(n) < ONE_PAGE]
-        best = [s for s in self.usable if s.page in partial][:MAX_SENTENCES]
         question_text = flatten_words(self.evidence.question.text)
-        return list(
-            dict.fromkeys(
-                url
-                for s in best
-                for label, url in _find_links(self.evidence.pages[s.page].text, s.sentence.text)
-                if flatten_words(label) not in question_text
-            )
-        )
+        urls: list[str] = []
+        for s in [s for s in self.usable if s.page in partial][:MAX_SENTENCES]:
+            for match in _LINK.finditer(self.evidence.pages[s.page].text):
+                label = strip_markdown(match[1])
+                is_said = len(label) >= MIN_NAME_CHARS and label in s.sentence.text
+                urls += [match[2]] if is_said and flatten_words(label) not in question_text else []
+        return list(dict.fromkeys(urls))
 
     def _pair_pages(self, first: int, second: int) -> list[Scored]:
         about = self.flat[second]
@@ -513,9 +506,7 @@ class _Subjects:
             self._texts[key] = flatten_words(s.sentence.text)
         text, about = self._texts[key], self.flat[page]
         name, comma, _ = self.evidence.subjects[page].partition(",")
-        if comma and len(name.split()) > 1 and flatten_words(name) in text:
-            return True
-        if about in text:
+        if about in text or (comma and len(name.split()) > 1 and flatten_words(name) in text):
             return True
         words = about.split()
         return len(words) > 1 and words[0] in text and re.search(r" (?:\w+ )?".join(map(re.escape, words)), text) is not None
@@ -530,14 +521,6 @@ class _Subjects:
             and names & set(flatten_words(s.text).split())
         ][:MAX_SENTENCES]
         return next((s for s in start if find_dates(s.sentence.text)), start[0] if start else None)
-
-
-def _find_links(markdown: str, sentence: str) -> Iterator[tuple[str, str]]:
-    """The links of a page whose label a sentence says, in the order of the page."""
-    for match in _LINK.finditer(markdown):
-        label = strip_markdown(match[1])
-        if len(label) >= MIN_NAME_CHARS and label in sentence:
-            yield label, match[2]
 
 
 def _name_after(text: str, cues: set[str], familiar_text: str) -> str:

@@ -24,9 +24,6 @@ from nexi.llm.extractive.passages import ContentWords, PassageSentence
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
 
-__all__ = ["adds_answer", "choose_passages"]
-
-
 MAX_OPENING = 2  # sentences
 GAP = " … "
 _CITATION = re.compile(r"\[\d+\]")

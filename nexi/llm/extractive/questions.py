@@ -20,17 +20,6 @@ from nexi.llm.extractive.passages import ContentWords
 from nexi.text.languages import LANGUAGES, detect_language, find_asked_kind, strip_question_words
 from nexi.text.words import drop_stop_words, find_words
 
-__all__ = [
-    "Question",
-    "Wants",
-    "extract_keywords",
-    "find_names",
-    "narrow_queries",
-    "read_question",
-    "search_queries",
-]
-
-
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
 Form = Literal["list", "how", "definition", "topic", ""]  # of the answer; a topic is named and nothing is asked about it
 
@@ -86,8 +75,6 @@ _OR = re.compile(
     r"([^,:?]+(?:,[^,:?]+)??),?\s+(?:or|and)\s+([^?]+?)\s*\?*$",
     re.I,
 )
-
-
 # What people say around a question when they talk; it asks for nothing, and no page has to say it.
 _TALK = re.compile(
     r"^\W*(?:(?:oh|ok|okay|so|well|hi|hello|hey|thanks|thank you|great|interesting|actually|sorry)\s?[,.!:-]+\s+"
@@ -173,7 +160,9 @@ class Question(Struct, frozen=True):
 
 def read_question(text: str, context: str = "") -> Question:
     """Read a question; `context` is what was asked before it, for words it leaves out."""
-    text = _strip_talk(" ".join(text[:MAX_QUESTION_CHARS].split()))
+    text = " ".join(text[:MAX_QUESTION_CHARS].split())
+    rest = _TALK.sub("", text, count=1)
+    text = rest if ContentWords().stems(rest) else text
     language = code if (code := detect_language(text)) in LANGUAGES else ""
     words = ContentWords(language)
     stems = words.stems(strip_question_words(text, language)) or words.stems(text)
@@ -184,12 +173,6 @@ def read_question(text: str, context: str = "") -> Question:
         weights.setdefault(stem, little)
     wants = _WANTS_ABROAD[find_asked_kind(text, language)] if language else what_is_wanted(text)
     return Question(text, tuple(stems), weights, _find_choices(text), wants, language, context[:MAX_QUESTION_CHARS])
-
-
-def _strip_talk(text: str) -> str:
-    """A question without what is said around it; unchanged where nothing else is left."""
-    rest = _TALK.sub("", text, count=1)
-    return rest if ContentWords().stems(rest) else text
 
 
 def search_queries(question: Question) -> list[str]:
