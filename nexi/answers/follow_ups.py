@@ -24,8 +24,6 @@ from nexi.text.stopwords import STOP
 from nexi.text.terms import join_roots
 from nexi.text.words import find_words, has_unspaced
 
-__all__ = ["AnswerPage", "make_follow_ups"]
-
 MAX_QUESTIONS = 3
 MAX_PAGE_CHARS = 100_000
 MAX_TOPIC_WORDS, MAX_TOPIC_CHARS, MAX_SUBJECT_CHARS = 7, 60, 60

@@ -12,6 +12,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -84,42 +85,37 @@ class Verifier(Struct, frozen=True):
     question: str = ""
 
 
+@dataclass(eq=False, repr=False)
 class AnswerCheck:
     """One answer: feed it, `drain` it now and then, and `finish` it; what rules know of a segment goes to `show_marks`."""
 
     # `by_model` is False for quotations; `renumbers` gives sources of a book that is ordered so numbers by their first use.
 
-    def __init__(
-        self,
-        session: Session,
-        verifier: Verifier | None,
-        release: Callable[[str], None],
-        *,
-        by_model: bool = True,
-        show_marks: Callable[[Sequence[Claim]], None] | None = None,
-        renumbers: bool = False,
-        drops_repeats: bool = False,
-    ) -> None:
-        self.by_model = by_model
-        self._session = session
-        self._verifier = verifier
-        self._release = release
-        self._show_marks = show_marks
-        self._queue: deque[tuple[str, int]] = deque()
-        self._turn = asyncio.Lock()
-        self._out: list[str] = []
-        self._blanks = ""
-        self._length = 0
-        numbers = {source.number for source in session.book.sources}
-        self._numbers = NumbersByUse(session.book) if renumbers and session.book.orders_by_use else None
+    session: Session
+    verifier: Verifier | None
+    release: Callable[[str], None]
+    _: KW_ONLY
+    by_model: bool = True
+    show_marks: Callable[[Sequence[Claim]], None] | None = None
+    renumbers: bool = False
+    drops_repeats: bool = False
+    _queue: deque[tuple[str, int]] = field(default_factory=deque, init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _out: list[str] = field(default_factory=list, init=False)
+    _blanks: str = field(default="", init=False)
+    _length: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        book = self.session.book
+        self._numbers = NumbersByUse(book) if self.renumbers and book.orders_by_use else None
         self._stream = AnswerStream(
-            numbers,
+            {source.number for source in book.sources},
             self._take_segment,
             place=self._place_given,
             translate=self._numbers.translate if self._numbers else str,
             is_echo=self._is_echo,
-            drops_repeats=drops_repeats,
-            guards_code=bool(session.private),
+            drops_repeats=self.drops_repeats,
+            guards_code=bool(self.session.private),
         )
 
     @property
@@ -142,7 +138,7 @@ class AnswerCheck:
 
     @property
     def is_strict(self) -> bool:
-        return self._verifier is not None and self._verifier.strict
+        return self.verifier is not None and self.verifier.strict
 
     @property
     def moved_numbers(self) -> dict[int, int]:
@@ -166,8 +162,8 @@ class AnswerCheck:
         self._out.append(body)
         self._length += len(body)
         if not self.is_strict:
-            self._release(body)
-            if self._verifier and self._show_marks and not is_code and self._length <= MAX_CHARS:
+            self.release(body)
+            if self.verifier and self.show_marks and not is_code and self._length <= MAX_CHARS:
                 self._queue.append((body, start))
 
     async def drain(self) -> None:
@@ -178,14 +174,14 @@ class AnswerCheck:
                 claims = await self._check_by_rules(segment)
                 self._queue.popleft()
                 marks = [c for c in claims if c.verdict in SHOWN_AT_ONCE]
-                if self._show_marks and marks:
-                    self._show_marks([replace(c, start=c.start + start, end=c.end + start) for c in marks])
+                if self.show_marks and marks:
+                    self.show_marks([replace(c, start=c.start + start, end=c.end + start) for c in marks])
 
     async def finish(self, judge: Judge | None = None, rewrite: RewriteSentences | None = None) -> tuple[str, Review | None]:
         """The whole answer, and how it was checked."""
         self._stream.finish()
         text = "".join(self._out)
-        if self._verifier is None:
+        if self.verifier is None:
             return text, None
         await self.drain()
         claims = soften_claims(await self._check_by_rules(text[:MAX_CHARS]))
@@ -199,21 +195,21 @@ class AnswerCheck:
                 text, review = await self._correct(text, review, judge, rewrite, pages)
         if self.is_strict:
             text, review = self._leave_out(text, review)
-            self._release(text)
+            self.release(text)
         return text, review
 
     # checking
 
     @property
     def _question(self) -> str:
-        return self._verifier.question if self._verifier else ""
+        return self.verifier.question if self.verifier else ""
 
     async def _pages(self) -> Pages:
-        snapshots = self._verifier.snapshots if self._verifier else None
+        snapshots = self.verifier.snapshots if self.verifier else None
         return await snapshots.of(snapshots.numbers) if snapshots else {}
 
     async def _check_by_rules(self, text: str) -> tuple[Claim, ...]:
-        return await asyncio.to_thread(self._compare, text, await self._pages()) if self._verifier else ()
+        return await asyncio.to_thread(self._compare, text, await self._pages()) if self.verifier else ()
 
     def _compare(self, text: str, pages: Pages) -> tuple[Claim, ...]:
         """The claims of a text against the pages it cites; a sentence that cites none against all that were read."""
@@ -294,27 +290,27 @@ class AnswerCheck:
         return new_text, replace(review, proof=proof, dropped=tuple(dropped_claims))
 
     def _finds_exits(self, text: str) -> bool:
-        return bool(MarkdownGuard(self._place, guards_code=bool(self._session.private)).find_exits(text))
+        return bool(MarkdownGuard(self._place, guards_code=bool(self.session.private)).find_exits(text))
 
     def _is_echo(self, segment: str) -> bool:
         """Whether a segment repeats a prompt, and no page that was read says it."""
         if not is_prompt_text(segment):
             return False
         words = " ".join(without_markers(segment).split())
-        return not any(words in " ".join(page.text.split()) for page in self._session.pages.values())
+        return not any(words in " ".join(page.text.split()) for page in self.session.pages.values())
 
     def _place_given(self, url: str) -> int | None:
         """The same, with the number that the model knows."""
-        if self._numbers and is_web_url(url) and (source := self._session.book.find(url)):
+        if self._numbers and is_web_url(url) and (source := self.session.book.find(url)):
             return self._numbers.given_number(source)
         return self._place(url)
 
     def _place(self, url: str) -> int | None:
         """The number of a read page; 0 for an address that stands in the question or in a page that was read."""
-        if is_web_url(url) and (source := self._session.book.find(url)):
+        if is_web_url(url) and (source := self.session.book.find(url)):
             return source.number
-        questions = (message.content for message in self._session.messages if message.role == "user")
-        pages = self._session.pages.values()
+        questions = (message.content for message in self.session.messages if message.role == "user")
+        pages = self.session.pages.values()
         is_given = any(url in text for text in questions) or any(url in page.text or url in page.links for page in pages)
         return 0 if is_given else None
 

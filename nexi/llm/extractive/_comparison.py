@@ -87,10 +87,8 @@ def compare_sides(question: Question, one: Side, other: Side) -> str:
 
 
 def confirm_statement(question: Question, text: str, about: str) -> str:
-    """ "Yes." or "No." where a sentence says just what a question asks, in its words and their order; else nothing.
-
-    What the page is `about` need not be said again. One that hedges, says more, or tells of another time settles nothing.
-    """
+    """ "Yes." or "No." where a sentence says just what a question asks, in its words and their order; else nothing."""
+    # What the page is `about` need not be said again. One that hedges, says more, or tells of another time settles nothing.
     words = ContentWords()
     clause = _CLAUSE_END.split(text)[0]
     question_stems, clause_stems = words.stems(_AUXILIARY.sub("", question.text)), words.stems(clause)

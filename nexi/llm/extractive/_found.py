@@ -42,10 +42,8 @@ class FoundPassage(Struct, frozen=True):
 
 
 def find_passages(question: Question, hits: Sequence[Hit], pages: Sequence[PageView] = ()) -> list[FoundPassage]:
-    """The passages of stored pages about code, the best first; none where the pages are about something else.
-
-    Of the pages that were read, passages are added that the search did not return.
-    """
+    """The passages of stored pages about code, the best first; none where the pages are about something else."""
+    # Of the pages that were read, passages are added that the search did not return.
     texts = {page.url: page.text for page in pages}
     read = [
         (place, hit, passage, tuple(read_sentences(passage)))
@@ -137,10 +135,8 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
 
 
 def _name_page(passage: FoundPassage) -> str:
-    """The name that a title begins with: a passage of a manual often names its command nowhere else.
-
-    "" where the title is long, or the name of a file, which stands nowhere in it.
-    """
+    """The name that a title begins with: a passage of a manual often names its command nowhere else."""
+    # "" where the title is long, or the name of a file, which stands nowhere in it.
     if unquote(passage.url).endswith(f"/{passage.title}"):
         return ""
     name = _SECTION_NUMBER.sub("", _CHAPTER.sub("", _TITLE_END.split(passage.title)[0].strip("` ")))

@@ -21,10 +21,8 @@ from nexi.llm.extractive._weights import load_weights
 def find_other_answers(
     ranking: SentenceRanking, usable: Sequence[Scored], quoted: Sequence[Scored], compare: Compare | None
 ) -> list[Scored]:
-    """Sentences of further texts without a title that are about as near to the question as the best, with other values.
-
-    Pages with titles are told apart by these, and a question may need two of them.
-    """
+    """Sentences of further texts without a title that are about as near to the question as the best, with other values."""
+    # Pages with titles are told apart by these, and a question may need two of them.
     if compare is None or ranking.question.language or ranking.wants not in ("date", "number", "person", "place", "name"):
         return []
     quoted_pages = {s.page for s in quoted}

@@ -45,10 +45,8 @@ def quote_sentence(evidence: SentenceRanking, s: Scored, quotations: Sequence[Sc
 
 
 def quote_with_context(evidence: SentenceRanking, s: Scored, quotations: Sequence[Scored] = ()) -> list[str]:
-    """A sentence with the list or the code that belongs to it, each item and each block of code a text of its own.
-
-    What is asked for in one word gets no list that would make it long.
-    """
+    """A sentence with the list or the code that belongs to it, each item and each block of code a text of its own."""
+    # What is asked for in one word gets no list that would make it long.
     own = quote_sentence(evidence, s, quotations)
     page = evidence.sentences[s.page]
     first, last = _find_block(evidence, s)
@@ -65,10 +63,8 @@ def quote_with_context(evidence: SentenceRanking, s: Scored, quotations: Sequenc
 
 
 def quote_unit(evidence: SentenceRanking, unit: Scored, quotations: Sequence[Scored] = ()) -> list[str]:
-    """The texts of a unit of a manual: its sentences, its items and its code, under the names that it stands under.
-
-    The names are left out where one of `quotations` stands under them already.
-    """
+    """The texts of a unit of a manual: its sentences, its items and its code, under the names that it stands under."""
+    # The names are left out where one of `quotations` stands under them already.
     page = evidence.sentences[unit.page]
     first = unit.place + (page[unit.place].kind == "label" and unit.last > unit.place + 1)
     names = (
@@ -174,10 +170,8 @@ def shorten_sentence(text: str, evidence: SentenceRanking, room: int, *, keeps_a
 
 
 def fit_sentences(texts: Sequence[str], evidence: SentenceRanking, room: int) -> list[str]:
-    """Sentences that belong together within `room` words.
-
-    The first of two leads to the page of the second, which answers, so that it loses its end first.
-    """
+    """Sentences that belong together within `room` words."""
+    # The first of two leads to the page of the second, which answers, so that it loses its end first.
     longest = max((len(text.split()) for text in texts), default=0)
     for count, keeps_asked in ((1, True), (1, False), (len(texts), True), (len(texts), False)):
         for limit in range(longest, MIN_SENTENCE_WORDS, -1):

@@ -38,10 +38,8 @@ class Reading(Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> list[Reading]:
-    """The readings of a question, each with its best sentence; none where it has only one.
-
-    An answer is written and then rated over the same pages, so that the last readings are remembered.
-    """
+    """The readings of a question, each with its best sentence; none where it has only one."""
+    # An answer is written and then rated over the same pages, so that the last readings are remembered.
     if ranking.question.choices:  # it names the things that it asks about
         return []
     usable = [s for s in ranking.ranked if s.is_quotable]

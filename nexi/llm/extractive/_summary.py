@@ -24,10 +24,8 @@ _PART = re.compile(r"^\[(?:[a-z]+ )?(\d{1,4})\]\s*$", re.I | re.M)
 
 
 def summarise_text(instructions: Sequence[str], prompts: Sequence[str], max_tokens: int) -> str:
-    """The best sentences of the longest text given, in their order, within `max_tokens`.
-
-    What a system message says is never material, unless it is all there is.
-    """
+    """The best sentences of the longest text given, in their order, within `max_tokens`."""
+    # What a system message says is never material, unless it is all there is.
     texts = [*instructions, *prompts]
     material = max(prompts or instructions, key=len, default="")
     if len(prompts or instructions) == 1 and (between := _BETWEEN.search(material)):

@@ -42,12 +42,9 @@ class Unit(Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Candidate]:
-    """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer.
-
-    An answer is written and then rated over the same pages, so that the last choices are remembered.
-
-    A question in a few words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
-    """
+    """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer."""
+    # An answer is written and then rated over the same pages, so that the last choices are remembered. A question in a few
+    # words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
     is_broad = ranking.is_technical and not ranking.question.language and len(ranking.question.weights) < MIN_SENTENCE_WORDS
     units = rate_units(ranking, compare) if compare and is_broad else []
     return units or rate_candidates(ranking, leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable]), compare)
@@ -65,10 +62,8 @@ def rate_units(ranking: SentenceRanking, compare: Compare) -> list[Candidate]:
 
 
 def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) -> list[Scored]:
-    """The best sentence or unit about each of two things that a question sets side by side; none where one has none.
-
-    What stands under the name of one, on its page, or says what it is comes first, in the order of the page.
-    """
+    """The best sentence or unit about each of two things that a question sets side by side; none where one has none."""
+    # What stands under the name of one, on its page, or says what it is comes first, in the order of the page.
     choices = ranking.question.choices
     stems = [frozenset(ranking.words.stems(choice)) for choice in choices]
     pool = list(_score_units(ranking)) if as_units else [s for s in ranking.ranked if s.is_quotable]

@@ -45,12 +45,10 @@ _SAYS_WHAT = re.compile(
 
 
 def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str], compare: Compare | None = None) -> Answered:
-    """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages.
-
-    A question in a conversation leaves out what was said before, so that lines may answer it by the whole conversation. The
-    page of a subject has many dates, numbers, people and places. Where one is asked for by a question that does not refer back,
-    the line that holds it must be nearer to the question itself.
-    """
+    """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages."""
+    # A question in a conversation leaves out what was said before, so that lines may answer it by the whole conversation. The
+    # page of a subject has many dates, numbers, people and places. Where one is asked for by a question that does not refer
+    # back, the line that holds it must be nearer to the question itself.
     rating, question, weights = _rate_alone(ranking, best, lines), ranking.question, load_weights(RATING)
     if rating != "no" or not compare or not question.context or question.language:
         return rating
@@ -64,11 +62,9 @@ def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str],
 
 
 def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
-    """The rating of an answer by the question's own words.
-
-    A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at most
-    likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
-    """
+    """The rating of an answer by the question's own words."""
+    # A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at
+    # most likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
     rating = _rate_reading(ranking, best, lines)
     thing = ranking.question.thing
     if rating == "no" or not thing or best.scored.last or _explains(thing, ranking.subjects[best.scored.page], lines):

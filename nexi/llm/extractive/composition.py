@@ -81,10 +81,8 @@ class ExtractiveAnswer(Struct, frozen=True):
 
 
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
-    """The answer to a question from pages that were read; without lines when nothing in them bears on it.
-
-    Of several questions in one, each is answered by itself.
-    """
+    """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
+    # Of several questions in one, each is answered by itself.
     parts: list[tuple[str, ExtractiveAnswer]] = []
     for part in split_question(question):
         names = find_names(part.text.partition(" ")[2])
@@ -240,10 +238,8 @@ def _quote_others(evidence: SentenceRanking, sentences: Sequence[Scored], lead: 
 
 
 def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
-    """The first unit, and others while there is room and it is not certain that those before them answer.
-
-    Where a page says what the thing asked about is, the rest comes from that page too.
-    """
+    """The first unit, and others while there is room and it is not certain that those before them answer."""
+    # Where a page says what the thing asked about is, the rest comes from that page too.
     if evidence.question.form == "definition" and units[0].features.get("defines"):
         units = [unit for unit in units if unit.scored.page == units[0].scored.page]
     lines: list[tuple[Scored, list[str]]] = []
@@ -260,10 +256,8 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple
 
 
 def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely by a reading model, and others that may while that is not certain.
-
-    Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
-    """
+    """The sentence that answers most likely by a reading model, and others that may while that is not certain."""
+    # Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
     most, least = (2 * MAX_SENTENCES, 0.0) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
     sentences, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
@@ -307,10 +301,8 @@ def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, co
 
 
 def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Without the sentences of the best page that only name what it is about, where another one of it says more.
-
-    One that holds the wanted kind of thing, such as a number, stays: "The Moon is 384,400 km away" says how far it is.
-    """
+    """Without the sentences of the best page that only name what it is about, where another one of it says more."""
+    # One that holds the wanted kind of thing, such as a number, stays: "The Moon is 384,400 km away" says how far it is.
     page = candidates[0].scored.page
     other_stems = evidence.question.weights.keys() - frozenset(evidence.words.stems(evidence.subjects[page]))
     informative = [
@@ -325,11 +317,9 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
 
 
 def _quote_lines(evidence: SentenceRanking, sentences: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
-    """The chosen sentences with their citation numbers: the best one, then those of its page.
-
-    The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
-    needed share the room.
-    """
+    """The chosen sentences with their citation numbers: the best one, then those of its page."""
+    # The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
+    # needed share the room.
     lines: list[tuple[Scored, list[str]]] = []
     for s in sentences:
         texts = quote_with_context(evidence, s, [o for o, _ in lines])
@@ -563,10 +553,8 @@ def _fill_room(
 
 
 def _min_share(evidence: SentenceRanking, s: Scored, pages: set[int], covered_words: frozenset[str]) -> float:
-    """The share of the best score a sentence needs: more on a further page once every word of the question is said.
-
-    There, a sentence that names a page already quoted only leads back to it.
-    """
+    """The share of the best score a sentence needs: more on a further page once every word of the question is said."""
+    # There, a sentence that names a page already quoted only leads back to it.
     if s.page in pages or not evidence.rarity.keys() <= covered_words:
         return ENOUGH
     leads_back = any(is_named(evidence.subjects[page], s.sentence.text) for page in pages)

@@ -32,11 +32,9 @@ _NAME = re.compile(r"\b[^\W\d_a-z][\w.,'’-]*")  # numbers are compared by the 
 
 
 def choose_passages(question: str, pages: Sequence[PageView]) -> str:
-    """The best windows of the pages and what each page says first, under the number and title of their page.
-
-    "" where a model should not be asked: the built-in model decides the question itself, needs two pages of prose for its
-    answer, which small models mix up, or finds no answer in them.
-    """
+    """The best windows of the pages and what each page says first, under the number and title of their page."""
+    # "" where a model should not be asked: the built-in model decides the question itself, needs two pages of prose for its
+    # answer, which small models mix up, or finds no answer in them.
     read = read_question(question)
     readable = [page for page in pages if page.text and not page.error]
     draft = compose_answer(read, readable) if readable else None
@@ -51,10 +49,8 @@ def choose_passages(question: str, pages: Sequence[PageView]) -> str:
 
 
 def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
-    """Whether a text says more than its question and the titles of its pages, and names nothing beyond the best quotation.
-
-    Passages lie side by side, and a small model joins a name of one to the facts of another.
-    """
+    """Whether a text says more than its question and the titles of its pages, and names nothing beyond the best quotation."""
+    # Passages lie side by side, and a small model joins a name of one to the facts of another.
     words = ContentWords()
     best = _CITATION.split(quotation)[0]  # the sentence that answers best stands first
     question_stems, quotation_stems = set(words.stems(f"{question} {titles}")), set(words.stems(best))

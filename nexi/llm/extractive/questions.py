@@ -182,10 +182,8 @@ def search_queries(question: Question) -> list[str]:
 
 
 def narrow_queries(question: Question) -> list[str]:
-    """What to ask a backend whose pages did not answer: the longest names of the question, and its rarest words together.
-
-    A page that tells of something in passing is found by its name more easily than by everything that was asked about it.
-    """
+    """What to ask a backend whose pages did not answer: the longest names of the question, and its rarest words together."""
+    # A page that tells of something in passing is found by its name more easily than by everything that was asked about it.
     words = ContentWords(question.language)
     names = sorted((n for n in find_names(question.text) if words.stems(n)), key=len, reverse=True)
     rarest = sorted(question.weights, key=lambda stem: -question.weights[stem] * general_rarity(stem))[:MAX_SENTENCES]

@@ -104,11 +104,9 @@ def write_report(
     title: str = "",
     words: int = 0,
 ) -> str:
-    """The report on a question; "" where no page could be read, or where one fact was asked for.
-
-    `headings` has the parts of the question, each with the heading of its section. `words` is about how many the report
-    should have; 0 leaves it to the evidence.
-    """
+    """The report on a question; "" where no page could be read, or where one fact was asked for."""
+    # `headings` has the parts of the question, each with the heading of its section. `words` is about how many the report
+    # should have; 0 leaves it to the evidence.
     parts = list(headings)
     readable = [page for page in pages if page.text and not page.error and page.number > 0]
     readable = list_current_pages(read_question(question), readable)
@@ -392,10 +390,8 @@ class ReportWriter:
         return shares
 
     def _has_asked(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> bool:
-        """Whether a stretch, or what stands above it, has a word of its part that the other parts do not have.
-
-        Where all parts have the same words, it is one that the subject of its page does not have.
-        """
+        """Whether a stretch, or what stands above it, has a word of its part that the other parts do not have."""
+        # Where all parts have the same words, it is one that the subject of its page does not have.
         title = self.titles[stretch.page]
         stems = self.stems[stretch.page, stretch.place] | self.above[stretch.page, stretch.place]
         others = {w for n, other in enumerate(self.parts) if n != part for w in self.words.stems(other)}
