@@ -81,7 +81,9 @@ class SentenceRanking:
         self.wants = "code" if self.is_technical and question.wants in ("name", "") else question.wants
         self._titles = [frozenset(self.words.stems(self.name_page(number))) for number in range(len(self.pages))]
         self._stems = [self._read_stems(page, subject) for page, subject in zip(self.sentences, self.subjects, strict=True)]
-        counts, total = self.sentences_with(), sum(map(len, self._stems))  # words in few sentences say more
+        # words in few sentences say more
+        counts = Counter(s for page in self._stems for stems in page for s in question.weights.keys() & stems)
+        total = sum(map(len, self._stems))
         self.rarity = {stem: weight * find_rarity(counts[stem], total) for stem, weight in question.weights.items()}
         self._held = [[frozenset(self.rarity.keys() & stems) for stems in page] for page in self._stems]
         scored_sentences = [s for number in range(len(self.pages)) for s in self._score_page(number)]
@@ -104,10 +106,6 @@ class SentenceRanking:
     def all_words(self) -> frozenset[str]:
         """The words of all pages and their titles."""
         return frozenset().union(*self._titles, *(stems for page in self._stems for stems in page))
-
-    def sentences_with(self) -> Counter[str]:
-        """For each word of the question, the number of sentences it stands in."""
-        return Counter(s for page in self._stems for stems in page for s in self.question.weights.keys() & stems)
 
     def stems_of(self, page: int, place: int, last: int = 0) -> frozenset[str]:
         """The words of one sentence, or of several up to `last`."""

@@ -45,24 +45,19 @@ def find_passages(question: Question, hits: Sequence[Hit], pages: Sequence[PageV
     """The passages of stored pages about code, the best first; none where the pages are about something else."""
     # Of the pages that were read, passages are added that the search did not return.
     texts = {page.url: page.text for page in pages}
-    read = [
-        (place, hit, passage, tuple(read_sentences(passage)))
-        for place, hit in enumerate(hits)
-        for passage in (*hit.snippet.split(PASSAGE_GAP), *_other_passages(question, texts.get(hit.url, ""), hit.snippet))
-    ]
+    read: list[tuple[int, Hit, str, tuple[PassageSentence, ...]]] = []
+    for place, hit in enumerate(hits):
+        long = LongText(texts.get(hit.url, ""))
+        best = [long.chunks[number] for number, _ in long.rank_chunks(question.text)[:MAX_ALTERNATIVES]]
+        chunks = [chunk for chunk in best if chunk.text not in hit.snippet]
+        others = [f"# {heading_path(c.headings)}\n\n{c.text}" if c.headings else c.text for c in chunks]
+        read += [(place, hit, passage, read_sentences(passage)) for passage in (*hit.snippet.split(PASSAGE_GAP), *others)]
     every = [sentence for *_, sentences in read for sentence in sentences]
     if question.language or not is_about_code(every):
         return []
     words = ContentWords()
     found_passages = [_rate_passage(question.word_shares, words, *passage) for passage in read if passage[-1]]
     return sorted(found_passages, key=lambda passage: -passage.score)
-
-
-def _other_passages(question: Question, text: str, snippet: str) -> list[str]:
-    """The passages of a page that say most of a question, without those that are known."""
-    long = LongText(text)
-    best = [long.chunks[number] for number, _ in long.rank_chunks(question.text)[:MAX_ALTERNATIVES]]
-    return [f"# {heading_path(c.headings)}\n\n{c.text}" if c.headings else c.text for c in best if c.text not in snippet]
 
 
 def _rate_passage(

@@ -80,7 +80,12 @@ def _answer_otherwise(
     ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], readings: Sequence[Reading]
 ) -> Reading | None:
     """What a page that names none of the things says, where it answers the question with something that no reading has."""
-    reading = _answer_reading(ranking, usable, candidates, _name_page(ranking, candidates[0].scored.page))
+    page = ranking.pages[candidates[0].scored.page]
+    # what the page is about where that has a word of the question, else its title, unless it has only a file name
+    subject = name_subject(page.title, page.text)
+    is_named = ranking.question.weights.keys() & set(ranking.words.stems(subject))
+    label = subject if is_named else "" if is_file_name(page.title, page.url) else page.title
+    reading = _answer_reading(ranking, usable, candidates, label)
     best = reading.best
     if best is None or rate_answer(ranking, best, [best.scored.sentence.text]) != "yes":
         return None
@@ -89,14 +94,6 @@ def _answer_otherwise(
     quotations = " ".join(s.sentence.text for r in readings for s in r.sentences)
     is_repeated = any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", quotations) for value in values)
     return None if is_repeated and not reading.is_disputed else reading
-
-
-def _name_page(ranking: SentenceRanking, number: int) -> str:
-    """What a page is about where that has a word of the question, else its title; "" for one that has only a file name."""
-    page = ranking.pages[number]
-    subject = name_subject(page.title, page.text)
-    is_named = ranking.question.weights.keys() & set(ranking.words.stems(subject))
-    return subject if is_named else "" if is_file_name(page.title, page.url) else page.title
 
 
 def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], label: str) -> Reading:

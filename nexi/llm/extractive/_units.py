@@ -43,22 +43,17 @@ class Unit(Struct, frozen=True):
 @lru_cache(maxsize=2)
 def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Candidate]:
     """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer."""
-    # An answer is written and then rated over the same pages, so that the last choices are remembered. A question in a few
-    # words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
+    # An answer is written and then rated over the same pages, so that the last choices are remembered.
+    # A question in a few words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
     is_broad = ranking.is_technical and not ranking.question.language and len(ranking.question.weights) < MIN_SENTENCE_WORDS
-    units = rate_units(ranking, compare) if compare and is_broad else []
-    return units or rate_candidates(ranking, leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable]), compare)
-
-
-def rate_units(ranking: SentenceRanking, compare: Compare) -> list[Candidate]:
-    """The units that promise most by their chance to answer, best first; none where no model can tell."""
-    units, rows = describe_units(ranking)
-    indices = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED_UNITS]
-    nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in indices])
-    if nearness is None:
-        return []
-    features = [{**rows[i], "nearness": near} for i, near in zip(indices, nearness, strict=True)]
-    return share_chances([units[i] for i in indices], features, load_weights(UNIT_READING))
+    if compare and is_broad:
+        units, rows = describe_units(ranking)
+        indices = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED_UNITS]
+        nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in indices])
+        if indices and nearness is not None:  # None where no model can tell
+            features = [{**rows[i], "nearness": near} for i, near in zip(indices, nearness, strict=True)]
+            return share_chances([units[i] for i in indices], features, load_weights(UNIT_READING))
+    return rate_candidates(ranking, leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable]), compare)
 
 
 def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) -> list[Scored]:

@@ -63,10 +63,17 @@ def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str],
 
 def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
     """The rating of an answer by the question's own words."""
+    question, thing = ranking.question, ranking.question.thing
+    rating: Answered
+    if not best.nearness or _AND.search(question.text) or _URL.search(question.text):
+        rating = rate_words(question, ranking)  # no one sentence answers a question of two parts
+    else:
+        weights = load_weights(RATING)
+        points = sum_points(describe_rating(ranking, best, lines), weights)
+        likely = weights["likely unit" if best.scored.last else "likely few" if asks_briefly(question) else "likely"]
+        rating = "no" if points < likely else "yes" if points >= weights["yes"] else "likely"
     # A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at
     # most likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
-    rating = _rate_reading(ranking, best, lines)
-    thing = ranking.question.thing
     if rating == "no" or not thing or best.scored.last or _explains(thing, ranking.subjects[best.scored.page], lines):
         return rating
     word = re.escape(thing)
@@ -74,16 +81,6 @@ def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
         rf"\b{word}\b(?: \([^)]*\))?, (?:which|who|an?)\b|\b(?:called|termed|known as) (?:an? |the )?{word}\b", re.I
     )
     return "likely" if " " in thing or any(map(in_passing.search, lines)) else "no"
-
-
-def _rate_reading(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
-    question = ranking.question
-    if not best.nearness or _AND.search(question.text) or _URL.search(question.text):
-        return rate_words(question, ranking)  # no one sentence answers a question of two parts
-    weights = load_weights(RATING)
-    points = sum_points(describe_rating(ranking, best, lines), weights)
-    likely = weights["likely unit" if best.scored.last else "likely few" if asks_briefly(question) else "likely"]
-    return "no" if points < likely else "yes" if points >= weights["yes"] else "likely"
 
 
 def rate_words(question: Question, ranking: SentenceRanking) -> Answered:

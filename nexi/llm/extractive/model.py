@@ -139,22 +139,17 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
     searching = next((name for name in SEARCHING if name in tools), "")
     if reading and unread and (count := _pages_to_read(turn)):
         return _call_reply(reading, {"urls": unread[:count], **whole}, step)
-    step_on = _find_next_step(turn)
+    step_on = NextStep()
+    if turn.reads == 1 and turn.searches <= 1 and turn.quotable_pages:  # only where the first pages lead on, so that a run ends
+        hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
+        best_hits = [hits[url] for url in rank_hits(turn.question, turn.latest)]
+        step_on = find_next_step(turn.question, turn.quotable_pages, best_hits, turn.asked)
     if searching and (queries := _choose_queries(turn, step_on.queries)):
         return _call_reply(searching, {"queries": queries}, step)
     further = list(dict.fromkeys((*step_on.links[:MORE_PAGES], *step_on.named[:MORE_PAGES])))
     if reading and further and turn.reads < MAX_ROUNDS:
         return _call_reply(reading, {"urls": further, **whole}, step)
     return None
-
-
-def _find_next_step(turn: _ExtractiveQuestion) -> NextStep:
-    """Where the first pages lead on; only these, so that a run ends."""
-    if turn.reads != 1 or turn.searches > 1 or not turn.quotable_pages:
-        return NextStep()
-    hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
-    best_hits = [hits[url] for url in rank_hits(turn.question, turn.latest)]
-    return find_next_step(turn.question, turn.quotable_pages, best_hits, turn.asked)
 
 
 def _pages_to_read(turn: _ExtractiveQuestion) -> int:
