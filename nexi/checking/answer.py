@@ -344,13 +344,11 @@ def expose_code(text: str, *, keeps_prose_only: bool) -> str:
     inside = False
     for line in text.splitlines(keepends=True):
         is_fence = bool(_FENCE.match(line))
-        hides = is_fence or bool(SOURCES.match(line)) or (inside and keeps_prose_only and not _is_prose(line))
+        dense = "".join(line.split())
+        is_prose = len(line.split()) > 3 and sum(map(str.isalpha, dense)) >= PROSE_LETTERS * len(dense)
+        is_code = inside and keeps_prose_only and (not is_prose or _CODE_SIGNS.search(line) is not None)
+        hides = is_fence or SOURCES.match(line) or is_code
         inside ^= is_fence
         body = line.rstrip("\n")
         lines.append(" " * len(body) + line[len(body) :] if hides else line)
     return "".join(lines)
-
-
-def _is_prose(line: str) -> bool:
-    dense = "".join(line.split())
-    return len(line.split()) > 3 and sum(map(str.isalpha, dense)) >= PROSE_LETTERS * len(dense) and not _CODE_SIGNS.search(line)

@@ -173,8 +173,7 @@ async def check_document(
     verification = Verification(document, Proof(claims), states, changes, basis=basis, gap=gap, texts=dict(texts))
     if judge and any(pages.values()):
         verification = await (judge_text or _judge_sentences)(verification, pages, judge, deadline)
-    proof = name_unread_pages(verification.proof, states)
-    return replace(verification, proof=mark_standing(proof, document.sources))
+    return replace(verification, proof=mark_standing(name_unread_pages(verification.proof, states), document.sources))
 
 
 def say_all(*parts: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -49,18 +50,13 @@ class Snapshots:
             await self.of([number])
 
     async def _prepare(self, source: Source) -> None:
-        text = await self._text(source)
+        page = self.session.find_page(source.url)
+        text = page.text if page and source.digest in ("", page.digest) else None
+        if text is None and source.digest:
+            with suppress(StoreError):
+                text = await self.store.get(source.digest)
         if text is not None:
             if source.url not in self._running:  # a caller that is cancelled leaves its work to the next one
                 work = partial(prepare, text, source.url, source.digest, title=source.title)
                 self._running[source.url] = asyncio.get_running_loop().run_in_executor(None, work)
             self._prepared[source.url] = await asyncio.shield(self._running[source.url])
-
-    async def _text(self, source: Source) -> str | None:
-        page = self.session.find_page(source.url)
-        if page and source.digest in ("", page.digest):
-            return page.text
-        try:
-            return await self.store.get(source.digest) if source.digest else None
-        except StoreError:
-            return None

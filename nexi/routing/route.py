@@ -173,8 +173,7 @@ def phrase_query(query: Query, service: str) -> Query:
 def _keep_keywords(text: str) -> str:
     """What a question is about: also without the words that name the kind of service."""
     content = _content_words(text)
-    telling = [word for word in content if word.lower() not in _WORDS["noise"]]
-    return " ".join((telling or content)[:MAX_KEYWORDS])
+    return " ".join(([word for word in content if word.lower() not in _WORDS["noise"]] or content)[:MAX_KEYWORDS])
 
 
 def _content_words(text: str) -> list[str]:

@@ -51,11 +51,10 @@ from nexi.llm.extractive._quotation import (
     shorten_sentence,
 )
 from nexi.llm.extractive._readings import Reading, find_readings
-from nexi.llm.extractive._several import split_question
 from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import choose_sides, rate_choices
 from nexi.llm.extractive.answerability import are_missed, asks_briefly, rate_answer, rate_words
-from nexi.llm.extractive.questions import Question, find_names, narrow_queries, read_question
+from nexi.llm.extractive.questions import Question, find_names, narrow_queries, read_question, split_question
 from nexi.text.languages import detect_language
 from nexi.text.plain import strip_markdown
 from nexi.types import Answered, Hit, PageView
@@ -362,8 +361,7 @@ class NextStep(Struct, frozen=True):
 def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence[Hit], read_urls: Container[str]) -> NextStep:
     """What to read or search next; of `hits` the best come first, and `read_urls` are left out."""
     evidence = rank_sentences(question, tuple(pages))
-    usable = [s for s in evidence.ranked if s.is_quotable]
-    graph = _Subjects(evidence, usable)
+    graph = _Subjects(evidence, [s for s in evidence.ranked if s.is_quotable])
     name = graph.next_name()
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
     partial = max(map(evidence.page_cover, range(len(pages))), default=0.0) < ONE_PAGE
@@ -383,8 +381,7 @@ class _Subjects:
 
     def sides(self) -> list[tuple[Side, Scored]]:
         """The two alternatives of the question with the first words of their pages."""
-        choices = self.evidence.question.choices
-        candidates = [self._find_side(choice, self._pages_about(choice)) for choice in choices]
+        candidates = [self._find_side(choice, self._pages_about(choice)) for choice in self.evidence.question.choices]
         if len(candidates) != 2 or not all(candidates):
             pages = [n for n, is_named in enumerate(self.named) if is_named]
             candidates = [self._find_side(self.evidence.subjects[n], [n]) for n in pages]

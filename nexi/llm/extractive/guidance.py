@@ -75,8 +75,7 @@ def _choose_places(ranking: SentenceRanking, quotations: Sequence[str]) -> dict[
             break
         windows += 1
         opening = _find_opening(ranking, candidate.page)
-        around = (candidate.place - 1, candidate.place + 1)
-        for place in (candidate.place, *opening, *around):
+        for place in (candidate.place, *opening, candidate.place - 1, candidate.place + 1):
             room -= _take_place(ranking, places.setdefault(candidate.page, set()), candidate.page, place, room)
     return places
 

@@ -24,10 +24,9 @@ from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_PAGES_READ, MAX_QUESTION_CHARS, MAX_ROUNDS
 from nexi.llm.extractive._quotation import join_quotations
-from nexi.llm.extractive._several import list_queries, split_question
 from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts, summarise_pages, summarise_text
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
-from nexi.llm.extractive.questions import Question, extract_keywords, read_question
+from nexi.llm.extractive.questions import Question, extract_keywords, list_queries, read_question, split_question
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.text.references import find_namesakes, find_qualified
 from nexi.text.scope import DocumentScope, order_versions, read_scope
@@ -228,7 +227,10 @@ def _render_parts(draft: ExtractiveAnswer) -> str:
 
 def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     """The last question, what was searched and read for it, and every page of the conversation."""
-    results = _result_places(messages)
+    # Tool messages, and later user messages that carry pages as text because no tools were offered.
+    first = next((i for i, m in enumerate(messages) if m.role == "user"), 0)
+    has_pages = [m.role == "user" and i > first and bool(_PAGE_TEXT.search(m.content)) for i, m in enumerate(messages)]
+    results = [i for i, m in enumerate(messages) if m.role == "tool" or has_pages[i]]
     # A user message straight after a tool's result would be the loop speaking.
     places = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
     at = ([i for i in places if i - 1 not in results] or places or [0])[-1]
@@ -269,16 +271,6 @@ def _asked_urls(messages: Sequence[Message], results: Sequence[int]) -> frozense
 
 def _answers_with_pages(message: Message) -> bool:
     return message.result is None or message.result.value != ()
-
-
-def _result_places(messages: Sequence[Message]) -> list[int]:
-    """Tool messages, and later user messages that carry pages as text because no tools were offered."""
-    first = next((i for i, m in enumerate(messages) if m.role == "user"), 0)
-    return [
-        i
-        for i, m in enumerate(messages)
-        if m.role == "tool" or (m.role == "user" and i > first and _PAGE_TEXT.search(m.content))
-    ]
 
 
 def _typed_items(message: Message, kind: type[Any]) -> Iterable[Any]:

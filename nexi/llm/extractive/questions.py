@@ -13,11 +13,12 @@ from typing import Literal
 from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import CODE_NOUNS, FILLER
-from nexi.llm.extractive._limits import MAX_HEAD_WORDS, MAX_QUERY_CHARS, MAX_QUESTION_CHARS, MAX_SENTENCES
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_HEAD_WORDS, MAX_QUERY_CHARS, MAX_QUESTION_CHARS, MAX_SENTENCES
 from nexi.llm.extractive._related import general_rarity
 from nexi.llm.extractive._weights import load_weights
 from nexi.llm.extractive.passages import ContentWords
 from nexi.text.languages import LANGUAGES, detect_language, find_asked_kind, strip_question_words
+from nexi.text.parts import find_antecedent, find_subject, has_pronoun, name_subject
 from nexi.text.words import drop_stop_words, find_words
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
@@ -26,8 +27,8 @@ Form = Literal["list", "how", "definition", "topic", ""]  # of the answer; a top
 RANKING = "ranking.json"  # the weights by which sentences are ranked before one is chosen
 _CODE_HINT = re.compile(r"[a-z]+_[a-z]+|\w\(\)|--\w|\b[a-z]+\.[a-z]+\w*\b")
 _PERSON = re.compile(
-    r"\bwho(?:m|se)?\b|\bwhich (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b"
-    r"|\bwhat (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b",
+    r"\bwho(?:m|se)?\b"
+    r"|\b(?:which|what) (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b",
     re.I,
 )
 _DATE = re.compile(
@@ -101,6 +102,20 @@ _THING = re.compile(r"^\W*(?:what|who)(?:['’]s| is| was| are| were) (?:(?:an?|
 _RELATION = re.compile(r"\b(?:of|in|for|to|from|by|on|at|with|after|before|and|or|not|it|this|that|there|your?|my)\b", re.I)
 _PLURAL = re.compile(r"[^\Wsui]s$", re.I)
 _WANTS_ABROAD: Mapping[str, Wants] = {"date": "date", "person": "person", "place": "place", "number": "number", "": ""}
+# Where one sentence asks several things, in English.
+_ASKING_WORD = r"(?:what|how|when|where|why|who|which|whose)"
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|should|will|would|must)"
+_BEGINS = re.compile(rf"\W*(?:(?:in|at|on|for|from|to) )?(?:{_ASKING_WORD}|{_AUXILIARY})\b", re.IGNORECASE)
+_JOINT = re.compile(
+    rf"(?:\?\s+(?:and\s+)?(?=\w)|[,;]?\s+and\s+(?:also\s+)?(?={_ASKING_WORD}\s+\w)"
+    rf"|[,;]\s+(?=(?:what|how|when|where|why)\s+(?:{_AUXILIARY}|much|many|long|often|old|big|far|large|high)\b))",
+    re.IGNORECASE,
+)
+_ENDS_OPEN = re.compile(rf"\b(?:{_ASKING_WORD}|to|and|or|than|as)\W*$", re.IGNORECASE)
+_IS_ONE = re.compile(
+    r"\b(?:difference|differences|compare|compared|both|same|versus|vs|relationship|between|either|older|younger|earlier|later)\b",
+    re.IGNORECASE,
+)
 
 
 class Question(Struct, frozen=True):
@@ -221,3 +236,28 @@ def _find_choices(text: str) -> tuple[str, ...]:
         return " ".join(one), " ".join((*one[: max(0, len(one) - len(other))], *other))  # "git merge vs rebase"
     match = _OR.search(text) if re.search(r"\b(?:or|both|same|between|out of)\b", text) else None
     return (match.group(1).strip(), _AFTER_NAMES.sub("", match.group(2)).strip()) if match else ()
+
+
+def split_question(question: Question) -> list[Question]:
+    """The questions that one sentence asks; none where it asks one thing. A pronoun gives way to what it refers to."""
+    # One that does not plainly ask several things stays whole: a subordinate clause has much the same words as a question.
+    if question.language or question.choices or _IS_ONE.search(question.text):
+        return []
+    texts = [text.strip(" ,;?") for text in _JOINT.split(question.text)]
+    if len(texts) < 2 or not all(map(_BEGINS.match, texts)) or any(map(_ENDS_OPEN.search, texts)):
+        return []
+    wholes, subjects = list[str](), list[str]()
+    names = " ".join(find_names(texts[0].partition(" ")[2]))
+    for text in texts:
+        whole = name_subject(text, find_antecedent(text, subjects)) if has_pronoun(text) else text
+        # "Who was the commander?" after the name of a mission is asked of that mission
+        is_bare = wholes and whole == text and not has_pronoun(text) and not find_names(text.partition(" ")[2])
+        wholes.append(f"{text} ({names})" if is_bare and names else whole)
+        subjects.append(find_subject(whole))
+    parts = [read_question(f"{whole}?", question.context) for whole in wholes[:MAX_ALTERNATIVES]]
+    return parts if all(part.stems for part in parts) else []
+
+
+def list_queries(question: Question) -> list[str]:
+    """What to ask a backend: the question itself, and each question in it."""
+    return list(dict.fromkeys([*search_queries(question), *(part.text[:MAX_QUERY_CHARS] for part in split_question(question))]))
