@@ -250,7 +250,7 @@ def _build_window(last: int, terms: frozenset[str], page: Snapshot) -> Window:
     terms_by_sentence = [terms & _terms_at(at, page) for at in range(first, last + 1)]
     while len(terms_by_sentence) > 1 and terms_by_sentence[0] <= frozenset().union(*terms_by_sentence[1:]):
         terms_by_sentence, first = terms_by_sentence[1:], first + 1  # a sentence that adds no word is no part of the evidence
-    context = tuple(sorted({0, page.above[last], page.head_of_table(last)} - {-1, *range(first, last + 1)}))
+    context = tuple(sorted({0, page.above[last], page.rows.get(last, -1)} - {-1, *range(first, last + 1)}))
     own_terms = frozenset[str]().union(*terms_by_sentence)
     borrowed_terms = (terms & set(page.parsed_title.terms)).union(*(terms & _terms_at(at, page) for at in context)) - own_terms
     share = (len(own_terms) + CONTEXT_WORTH * len(borrowed_terms)) / len(terms) if terms else 0.0

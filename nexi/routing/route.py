@@ -42,13 +42,10 @@ _FINER = _KINDS["finer"]
 
 
 class _Cue(Struct, frozen=True):
-    """Words and phrases of one kind, in the languages in which people ask, or the shape of an identifier.
-
-    Words of a large weight decide by themselves, those of a small one add up.
-    """
+    """Words and phrases of one kind, in the languages in which people ask, or the shape of an identifier."""
 
     kind: str
-    weight: float
+    weight: float  # words of a large one decide by themselves, those of a small one add up
     words: tuple[str, ...] = ()  # `*` stands for the rest of a word
     pattern: str = ""
 

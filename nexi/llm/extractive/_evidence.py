@@ -46,17 +46,14 @@ _CAPITAL = re.compile(r"(?<=[\w,;:(\"“'] )[\"“'(]?[A-ZÀ-Þ][\w'’-]+|(?<=[
 
 
 class Scored(Struct, frozen=True):
-    """A sentence with what speaks for it: `page` and `place` say where it stands, `covered` which words it holds.
-
-    A unit of a manual has a `last`, before which its last sentence stands.
-    """
+    """A sentence with what speaks for it: `page` and `place` say where it stands, `covered` which words it holds."""
 
     score: float
     page: int
     place: int
     sentence: PassageSentence
     covered: frozenset[str]
-    last: int = 0
+    last: int = 0  # of a unit of a manual, before which its last sentence stands
 
     @property
     def is_quotable(self) -> bool:

@@ -25,12 +25,9 @@ from nexi.text.scope import asks_for_now, asks_for_past, asks_for_state, find_pe
 
 
 class Reading(Struct, frozen=True):
-    """A thing or a period that a question may mean, with the sentences that answer for it; all of them where pages disagree.
+    """A thing or a period that a question may mean, with the sentences that answer for it; all of them where pages disagree."""
 
-    The label is "" where nothing says what the page is about.
-    """
-
-    label: str
+    label: str  # "" where nothing says what the page is about
     sentences: tuple[Scored, ...]
     is_disputed: bool = False
     best: Candidate | None = None

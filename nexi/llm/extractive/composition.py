@@ -68,15 +68,12 @@ _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
 class ExtractiveAnswer(Struct, frozen=True):
-    """Quoted sentences with their citation numbers, after an optional short answer.
-
-    Where `answered` is "no", the lines are the closest passages. `parts` are the answers to each of several questions.
-    """
+    """Quoted sentences with their citation numbers, after an optional short answer."""
 
     lines: tuple[tuple[str, int], ...] = ()
     short: str = ""
-    answered: Answered = "no"
-    parts: tuple[tuple[str, ExtractiveAnswer], ...] = ()
+    answered: Answered = "no"  # the lines are then the closest passages
+    parts: tuple[tuple[str, ExtractiveAnswer], ...] = ()  # the answers to each of several questions
 
 
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
@@ -346,16 +343,13 @@ def _says_the_same(text: str, other: str) -> bool:
 
 
 class NextStep(Struct, frozen=True):
-    """Where pages that say only a part of the question lead on.
+    """Where pages that say only a part of the question lead on."""
 
-    `links` are pages that their best sentences link to. `queries` hold the name that the question goes by way of, that a page
-    gives and that no page read is about; or, where the pages tell of something else, what the question names itself.
-    `named` are further hits whose subject a page names, where what was read answers, but no page says enough alone.
-    """
-
-    links: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  # pages that their best sentences link to
+    # The name that the question goes by way of, that a page gives and that no page read is about; or, where the pages tell of
+    # something else, what the question names itself.
     queries: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()  # further hits whose subject a page names, where what was read answers, but no page says enough
 
 
 def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence[Hit], read_urls: Container[str]) -> NextStep:
@@ -513,13 +507,9 @@ class _Subjects:
 def _name_after(text: str, cues: set[str], familiar_text: str) -> str:
     """The first new name that follows one of the cue words within a few words."""
     words = re.findall(r"[\w'’-]+", text)
-    for place, word in enumerate(words):
-        if word.lower() in cues:
-            rest = " ".join(words[place + 1 : place + 1 + MAX_HEAD_WORDS])
-            for name in find_names(rest):
-                if flatten_words(name) not in familiar_text and len(name.split()) > 1:
-                    return name
-    return ""
+    places = (place for place, word in enumerate(words, 1) if word.lower() in cues)
+    names = (name for place in places for name in find_names(" ".join(words[place : place + MAX_HEAD_WORDS])))
+    return next((name for name in names if flatten_words(name) not in familiar_text and len(name.split()) > 1), "")
 
 
 def _fill_room(

@@ -76,20 +76,14 @@ def _choose_places(ranking: SentenceRanking, quotations: Sequence[str]) -> dict[
         windows += 1
         opening = _find_opening(ranking, candidate.page)
         for place in (candidate.place, *opening, candidate.place - 1, candidate.place + 1):
-            room -= _take_place(ranking, places.setdefault(candidate.page, set()), candidate.page, place, room)
+            own, sentences = places.setdefault(candidate.page, set()), ranking.sentences[candidate.page]
+            if place in own or not 0 <= place < len(sentences) or not _is_readable(sentences[place]):
+                continue
+            length = len(sentences[place].text.split())
+            if length <= room:
+                own.add(place)
+                room -= length
     return places
-
-
-def _take_place(ranking: SentenceRanking, places: set[int], page: int, place: int, room: int) -> int:
-    """Add a sentence that can be read and fits; how many words that took."""
-    sentences = ranking.sentences[page]
-    if place in places or not 0 <= place < len(sentences) or not _is_readable(sentences[place]):
-        return 0
-    length = len(sentences[place].text.split())
-    if length > room:
-        return 0
-    places.add(place)
-    return length
 
 
 def _find_opening(ranking: SentenceRanking, page: int) -> list[int]:

@@ -36,17 +36,14 @@ _AFTER_LATIN = "\u0250"  # accents are folded in Latin letters only: elsewhere t
 
 
 class PassageSentence(Struct, frozen=True):
-    """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph.
-
-    A row of a table has its cells, empty ones too, and the heads of their columns where the table has them.
-    """
+    """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph."""
 
     text: str
     block: int = 0
     label: str = ""
     kind: str = "prose"
-    heads: tuple[str, ...] = ()
-    cells: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()  # of the columns of a row, where its table has them
+    cells: tuple[str, ...] = ()  # of a row, empty ones too
 
 
 def split_sentences(text: str) -> list[str]:

@@ -119,10 +119,7 @@ _IS_ONE = re.compile(
 
 
 class Question(Struct, frozen=True):
-    """A question, read once. `weights` are per stem; `choices` the alternatives it offers; `language` its code or "".
-
-    `context` is what was asked before it in the conversation.
-    """
+    """A question, read once. `weights` are per stem; `choices` the alternatives it offers; `language` its code or ""."""
 
     text: str
     stems: tuple[str, ...]
@@ -130,7 +127,7 @@ class Question(Struct, frozen=True):
     choices: tuple[str, ...]
     wants: Wants
     language: str = ""
-    context: str = ""
+    context: str = ""  # what was asked before it in the conversation
 
     def __hash__(self) -> int:  # a mapping has none
         return hash((self.text, self.language))
