@@ -188,7 +188,13 @@ class _Comparison(Struct, frozen=True):
         ours = Statement(behind[0], sentence, self.about[behind[0]] | self.question_terms)
         near = self._find_near(sentence, behind)
         yield from _group_values(ours, near, behind)
-        yield from self._group_names(replace(ours, text=self._without_label(sentence, behind)), near, behind)
+        # a line for one reading without the reading's name, which its page does not have in that place
+        label, colon, rest = sentence.text.partition(": ")
+        start = rest.rstrip(" .…")[:QUOTE_CHARS]
+        is_label = colon and start and len(label) <= MAX_LABEL_CHARS and rest[:1].isupper()
+        if is_label and any(start in text and sentence.text not in text for text in (self.pages[n].text for n in behind)):
+            ours = replace(ours, text=parse_text(rest))
+        yield from self._group_names(ours, near, behind)
 
     def _find_near(self, sentence: ParsedText, behind: Sequence[int]) -> list[Statement]:
         """The sentences of each other page of the time that share enough words with this one, the nearest first."""
@@ -211,14 +217,6 @@ class _Comparison(Struct, frozen=True):
             places = [at for at, count in counts.most_common(MAX_NEAR) if count >= least > 1 or is_copy]
             near += (Statement(n, page.parse_between(at, at), self.about[n]) for at in places)
         return near
-
-    def _without_label(self, sentence: ParsedText, behind: Sequence[int]) -> ParsedText:
-        """A line of an answer for one reading without the reading's name, which its page does not have in that place."""
-        label, colon, rest = sentence.text.partition(": ")
-        start = rest.rstrip(" .…")[:QUOTE_CHARS]
-        is_label = colon and start and len(label) <= MAX_LABEL_CHARS and rest[:1].isupper()
-        texts = [self.pages[n].text for n in behind]
-        return parse_text(rest) if is_label and any(start in t and sentence.text not in t for t in texts) else sentence
 
     def _group_names(self, ours: Statement, near: Sequence[Statement], behind: Sequence[int]) -> Iterator[Group]:
         """The names that pages have in the place of ours; of copies, whatever words."""

@@ -82,7 +82,7 @@ def quote_unit(evidence: SentenceRanking, unit: Scored, quotations: Sequence[Sco
         else:
             texts += _list_items(sentences) if kind in ("item", "row") and len(sentences) > 1 else [s.text for s in sentences]
     speaks_alone = not IDENTIFIER.search(names) and len(texts[0].split()) >= MIN_SENTENCE_WORDS and texts[0][0].isupper()
-    if names and not speaks_alone and not is_item(texts[0]) and flatten_words(names) not in flatten_words(texts[0]):
+    if names and not speaks_alone and not texts[0].startswith("- ") and flatten_words(names) not in flatten_words(texts[0]):
         texts[0] = f"{names}: {texts[0]}"
     return texts
 
@@ -132,22 +132,14 @@ def _list_items(sentences: Sequence[PassageSentence]) -> Iterator[str]:
         yield f"- {whole if len(whole.split()) <= MAX_LINE_WORDS else parts[0]}"
 
 
-def is_item(text: str) -> bool:
-    return text.startswith("- ")
-
-
-def is_fence(text: str) -> bool:
-    return text.startswith("```")
-
-
 def join_quotations(lines: Sequence[tuple[str, int]]) -> str:
     """Quotations with their citation numbers as Markdown; code has none, since its sentence has."""
     out = ""
     for text, number in lines:
-        quotation = text if is_fence(text) else f"{text} [{number}]"
+        is_code, is_item = text.startswith("```"), text.startswith("- ")
         after_block = out.rpartition("\n")[2].startswith(("- ", "```"))
-        gap = "\n\n" if is_fence(text) or (after_block and not is_item(text)) else "\n" if is_item(text) else " "
-        out += (gap if out else "") + quotation
+        gap = "\n\n" if is_code or (after_block and not is_item) else "\n" if is_item else " "
+        out += (gap if out else "") + (text if is_code else f"{text} [{number}]")
     return out
 
 

@@ -102,7 +102,12 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
     quotable = [s for s in evidence.ranked if s.is_quotable]
     if not quotable:
         return ExtractiveAnswer(answered=rate_words(question, evidence))
-    if (readings := find_readings(evidence, compare)) and _are_answered(evidence, readings):
+    readings = find_readings(evidence, compare)
+    texts_of_readings = ((r.best, [quote_sentence(evidence, s) for s in r.sentences]) for r in readings if r.best)
+    # the pages answer for a reading, by their words or by what was read
+    if readings and (
+        rate_words(question, evidence) != "no" or any(rate_answer(evidence, *t) != "no" for t in texts_of_readings)
+    ):
         quoted = [s for reading in readings for s in reading.sentences]
         others = [s for reading in readings if not reading.label for s in reading.sentences]
         others += find_other_answers(evidence, leave_out_outdated(evidence, quotable), quoted, compare)
@@ -126,12 +131,6 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
     room = MAX_WORDS - len(NOT_ANSWERED.split())
     nearest = [c.scored for c in rate_choices(evidence, compare)[:MAX_PAGES]]
     return ExtractiveAnswer(_quote_lines(evidence, nearest, room), answered=rating)
-
-
-def _are_answered(evidence: SentenceRanking, readings: Sequence[Reading]) -> bool:
-    """Whether the pages answer for a reading, by their words or by what was read."""
-    texts = [(r.best, [quote_sentence(evidence, s) for s in r.sentences]) for r in readings if r.best]
-    return rate_words(evidence.question, evidence) != "no" or any(rate_answer(evidence, *text) != "no" for text in texts)
 
 
 class AnswerDraft(Struct, frozen=True):
