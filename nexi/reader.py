@@ -142,10 +142,17 @@ class Reader:
         if paper is None:
             return await self._try_fetchers(url, fetchers)
         outcome: Page | FetchError | None = None
-        for place in dict.fromkeys((paper.open_url, url, *(list_preprints(paper)))):
+        for place in dict.fromkeys((paper.open_url, url, *list_preprints(paper))):
             attempt = await self._try_fetchers(place, fetchers) if place else None
             if isinstance(attempt, Page):
-                return _describe_paper(attempt, paper)
+                return replace(  # a retraction or a concern stands before the title, wherever that is shown
+                    attempt,
+                    paper=paper,
+                    title=mark_title(attempt.title, paper),
+                    author=attempt.author or "; ".join(paper.authors),
+                    published=attempt.published or paper.year,
+                    site=attempt.site or paper.venue,
+                )
             outcome = attempt if place == url else outcome
         return outcome or FetchError("the page was not read")
 
@@ -183,18 +190,6 @@ class Reader:
                 continue
             return page if page.fetcher else replace(page, fetcher=fetcher.name)
         return failure
-
-
-def _describe_paper(page: Page, paper: Paper) -> Page:
-    """A page with the record of its paper; a retraction or a concern stands before its title, wherever that is shown."""
-    return replace(
-        page,
-        paper=paper,
-        title=mark_title(page.title, paper),
-        author=page.author or "; ".join(paper.authors),
-        published=page.published or paper.year,
-        site=page.site or paper.venue,
-    )
 
 
 def rebuild_page(fact: PageFetched, text: str, links: tuple[str, ...]) -> Page:

@@ -52,7 +52,6 @@ LAYER = {
             "checking.origins",
             "checking.pages",
             "checking.parsed",
-            "checking.retrieval",
             "checking.rules",
             "checking.sentences",
             "checking.values",

@@ -6,8 +6,6 @@ import re
 
 from nexi.types import Answered
 
-__all__ = ["NOTHING_ANSWERS", "NOTHING_FOUND", "SEVERAL_READINGS", "describe_answered", "list_readings", "narrow_question"]
-
 NOTHING_ANSWERS = "None of the pages that were read answers this question"  # how a text without an answer begins
 NOTHING_FOUND = "Nothing on the pages that could be read answers this question."  # where not even a passage is near
 SEVERAL_READINGS = "The question can mean several things; there is a section on each:"

@@ -268,14 +268,11 @@ def _reference_keys(references: Sequence[_Reference]) -> list[str]:
         words = re.findall(r"[A-Za-z0-9]+", unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode())
         year = str(reference.issued.year) if reference.issued else ""
         base = ("".join(words[:2]).lower()[:30] or f"source{reference.number}") + year
-        suffixes = ("", *map(_key_suffix, range(1, len(references) + 2)))
+        # b, c, … z, then zb, zc, …: a key stays short and none is used twice
+        places = (divmod(number, 25) for number in range(len(references) + 2))
+        suffixes = ("z" * rounds + (chr(ord("a") + letter) if letter else "") for rounds, letter in places)
         keys.append(next(base + suffix for suffix in suffixes if base + suffix not in keys))
     return keys
-
-
-def _key_suffix(number: int) -> str:
-    """b, c, … z, then zb, zc, …: a key stays short and none is used twice."""
-    return "z" * (number // 25) + chr(ord("a") + number % 25) if number % 25 else "z" * (number // 25)
 
 
 # CSL-JSON

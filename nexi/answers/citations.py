@@ -185,9 +185,11 @@ def format_citations_section(
     """The list of sources, or "" when there are none."""
     if not marker_url_map:
         return ""
-    titles = url_to_title or {}
-    lines = [_source_line(number, url, titles.get(url, "")) for number, url in sorted(marker_url_map.items())]
-    return "\n".join(["Sources:" if plain else "📚 Sources:", *lines])
+    lines = ["Sources:" if plain else "📚 Sources:"]
+    for number, url in sorted(marker_url_map.items()):
+        title, address = clean_title((url_to_title or {}).get(url, "")), clean_address(url)
+        lines.append(f"[{number}] {title} - {address}" if title and title != address else f"[{number}] {address}")
+    return "\n".join(lines)
 
 
 def add_citations_to_answer(
@@ -322,11 +324,6 @@ def _is_sources_line(line: str) -> bool:
     return bool(match and (_ENTRY.match(line) or _ONLY_MARKERS.match(match["rest"])))
 
 
-def _source_line(number: int, url: str, title: str) -> str:
-    clean, url = clean_title(title), clean_address(url)
-    return f"[{number}] {clean} - {url}" if clean and clean != url else f"[{number}] {url}"
-
-
 def clean_title(title: str) -> str:
     """A title as one line that is no markup in any reader: its page wrote it, and it stands beside our own links."""
     line = _BLANK.sub(" ", title).strip()
@@ -412,36 +409,23 @@ class SentenceStream:
         return open_bracket if open_bracket > 0 else len(self._buffer)
 
     def _sentence_size(self, line: str) -> int:
-        nesting = _Nesting(line)
+        """How much of a line is a sentence that ends outside brackets and code; 0 to wait for more."""
+        seen = brackets = ticks = 0
         for match in _SENTENCE_END.finditer(line, self._decided):
             self._decided = match.start()
             end = _end_of(_FOLLOWING_MARKERS, line, match.end())
             after = _end_of(_SPACES, line, end)
             if after == len(line) or _UNFINISHED.match(line, after) or is_undecided(line, 0, match.start(), after):
                 return 0
-            if _ends_sentence(line, match, end, after) and not nesting.is_open_at(end):
-                return after
+            is_apart = line[after] != "\n" and bool(after > end or match["wide"])
+            if is_apart and ends_sentence(line, 0, match.start(), after):
+                piece, seen = line[seen:end], end
+                brackets += piece.count("[") - piece.count("]")
+                ticks += piece.count("`")
+                if brackets <= 0 and ticks % 2 == 0:
+                    return after
         self._decided = len(line)
         return 0
-
-
-class _Nesting:
-    """Whether a bracket or a code span is open at a place; places are asked in order."""
-
-    def __init__(self, line: str) -> None:
-        self._line = line
-        self._seen = self._brackets = self._ticks = 0
-
-    def is_open_at(self, place: int) -> bool:
-        piece, self._seen = self._line[self._seen : place], place
-        self._brackets += piece.count("[") - piece.count("]")
-        self._ticks += piece.count("`")
-        return self._brackets > 0 or self._ticks % 2 == 1
-
-
-def _ends_sentence(line: str, match: re.Match[str], end: int, after: int) -> bool:
-    is_apart = line[after] != "\n" and bool(after > end or match["wide"])
-    return is_apart and ends_sentence(line, 0, match.start(), after)
 
 
 def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:

@@ -14,8 +14,6 @@ from msgspec import Struct
 from nexi.prompts import NAMES, template
 from nexi.text.sentences import sentence_bounds
 
-__all__ = ["drop_prompt_text", "is_prompt_text"]
-
 MIN_WORDS = 5  # a shorter sentence may be anybody's
 MAX_VALUE_CHARS = 400  # of what a prompt has in the place of a value
 _FRAME = re.compile(r"Source \[\d+\], .*:|Notes of the researchers:|Now write the section “.*|## Researcher \d+\.\d+: .*")

@@ -10,12 +10,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 
 from msgspec import Struct
 
-from nexi.text.blocks import Block, parse_blocks, read_block
+from nexi.text.blocks import parse_blocks, read_block
 from nexi.text.languages import LANGUAGES, detect_language
 from nexi.text.names import find_names
 from nexi.text.references import name_subject
@@ -23,8 +23,6 @@ from nexi.text.sentences import sentence_bounds
 from nexi.text.stopwords import STOP
 from nexi.text.terms import join_roots
 from nexi.text.words import find_words, has_unspaced
-
-__all__ = ["AnswerPage", "make_follow_ups"]
 
 MAX_QUESTIONS = 3
 MAX_PAGE_CHARS = 100_000
@@ -100,24 +98,17 @@ def _list_topics(page: AnswerPage, old_text: str) -> list[_Topic]:
     quotes = [sentence[:QUOTED_CHARS] for sentence in sentences if len(sentence) >= QUOTED_CHARS // 2]
     old_roots = {*join_roots(old_text).split(), *join_roots(_name_page(page)).split()}
     topics = []
-    for heading, section in _split_sections(page.text):
-        words = _clean_heading(heading)
+    headings = [block for block in parse_blocks(page.text) if block.kind == "heading"]
+    ends = [*(heading.start for heading in headings[1:]), len(page.text)]
+    for heading, end in zip(headings, ends, strict=False):
+        if heading.level <= 1:
+            continue
+        words, section = _clean_heading(read_block(page.text, heading)), " ".join(page.text[heading.end : end].split())
         roots = frozenset(join_roots(words).split())
         is_new = bool(roots) and not roots <= old_roots
         if words and is_new and len(section) >= MIN_SECTION_CHARS and not any(quote in section for quote in quotes):
             topics.append(_Topic(words, page))
     return topics
-
-
-def _split_sections(text: str) -> Iterator[tuple[str, str]]:
-    """Every heading below the title, with the words up to the next one."""
-    heading: Block | None = None
-    for block in chain(parse_blocks(text), [None]):
-        if block is None or block.kind == "heading":
-            if heading is not None and heading.level > 1:
-                end = block.start if block else len(text)
-                yield read_block(text, heading), " ".join(text[heading.end : end].split())
-            heading = block
 
 
 def _clean_heading(heading: str) -> str:

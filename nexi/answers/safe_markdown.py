@@ -191,15 +191,9 @@ class MarkdownGuard:
         self._is_risky = self._is_risky_with(text)
         self._seam = _cut_seam(self._seam + text)
         self._end += text
-        if len(self._end) > self._trim_at:
-            self._trim()
-
-    def _is_risky_with(self, text: str) -> bool:
-        """Whether the end or this text has what can be markup; the end is not searched again, so that time stays linear."""
-        return self._is_risky or self._risky.search(self._seam + text) is not None
-
-    def _trim(self) -> None:
-        """Forget what came before the last block or, in a list, the last item: nothing that follows changes how that reads."""
+        if len(self._end) <= self._trim_at:
+            return
+        # Forget what came before the last block or, in a list, the last item: nothing that follows changes how that reads.
         if fence := _shorten_open_fence(self._end):
             self._end, self._trim_at = fence, 0  # each line of code is looked at alone, which takes no quadratic time
         else:
@@ -212,6 +206,10 @@ class MarkdownGuard:
             self._trim_at = max(MIN_TRIM_CHARS, 2 * len(self._end))
         self._is_risky = self._risky.search(self._end) is not None
         self._seam = _cut_seam(self._end)
+
+    def _is_risky_with(self, text: str) -> bool:
+        """Whether the end or this text has what can be markup; the end is not searched again, so that time stays linear."""
+        return self._is_risky or self._risky.search(self._seam + text) is not None
 
 
 def _cut_seam(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from html import unescape
 
 from nexi.answers.citations import (
@@ -61,36 +62,30 @@ def keep_given_addresses(text: str, place: Place) -> tuple[str, set[str]]:
     return _HOLLOW.sub("", result) if removed else result, removed
 
 
+@dataclass(eq=False, repr=False)
 class AnswerStream:
     """Releases an answer whose citations all name a source: `release` gets each stretch and whether it is code."""
 
     # `place` has the numbers that the model knows; `translate` gives a stretch those that readers see.
 
-    def __init__(
-        self,
-        numbers: set[int],
-        release: Callable[[str, bool], None] | None = None,
-        *,
-        place: Place = lambda _: 0,
-        translate: Callable[[str], str] = str,
-        is_echo: Callable[[str], bool] = lambda _: False,
-        drops_repeats: bool = False,
-        guards_code: bool = False,
-    ) -> None:
-        self._numbers = numbers
-        self._drops_repeats = drops_repeats
-        self._translate = translate
-        self._is_echo = is_echo
-        self._release = release or (lambda _, __: None)
-        self._place = place
-        self._guard = MarkdownGuard(place, guards_code=guards_code)
-        self._sentences = SentenceStream()
-        self._held: list[str] = []
-        self._out: list[str] = []
-        self._in_code = False
-        self._said: set[str] = set()
-        self.dropped: set[int] = set()
-        self.removed: set[str] = set()
+    numbers: set[int]
+    release: Callable[[str, bool], None] = lambda _, __: None
+    _: KW_ONLY
+    place: Place = lambda _: 0
+    translate: Callable[[str], str] = str
+    is_echo: Callable[[str], bool] = lambda _: False
+    drops_repeats: bool = False
+    guards_code: bool = False
+    dropped: set[int] = field(default_factory=set, init=False)
+    removed: set[str] = field(default_factory=set, init=False)
+    _sentences: SentenceStream = field(default_factory=SentenceStream, init=False)
+    _held: list[str] = field(default_factory=list, init=False)
+    _out: list[str] = field(default_factory=list, init=False)
+    _in_code: bool = field(default=False, init=False)
+    _said: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        self._guard = MarkdownGuard(self.place, guards_code=self.guards_code)
 
     @property
     def has_released(self) -> bool:
@@ -113,8 +108,8 @@ class AnswerStream:
 
     def clean(self, text: str, place: Place | None = None) -> str:
         """A text of the model with one spelling of citations, and none that names nothing."""
-        text, removed = keep_given_addresses(normalise_markers(text), place or self._place)
-        text, dropped = drop_unknown(text, self._numbers, stand_in=UNREAD_PAGE)
+        text, removed = keep_given_addresses(normalise_markers(text), place or self.place)
+        text, dropped = drop_unknown(text, self.numbers, stand_in=UNREAD_PAGE)
         self.dropped |= dropped
         self.removed |= removed
         return text
@@ -130,14 +125,16 @@ class AnswerStream:
         fences = sum(bool(_FENCE.match(line)) for line in stretch.split("\n"))
         is_code = self._in_code or fences > 0
         self._in_code ^= fences % 2 == 1
-        if not is_code and (self._is_echo(stretch) or (self._drops_repeats and self._is_repeated(stretch))):
+        if not is_code and (self.is_echo(stretch) or (self.drops_repeats and self._is_repeated(stretch))):
             stretch = stretch[len(stretch.rstrip("\n")) :]
-        stretch = self._make_safe(stretch, is_code=is_code)
+        stretch, exits = fit_stretch(self._guard, stretch, self.clean, is_code=is_code)
+        self.removed |= exits
+        stretch = stretch if is_code else self.translate(stretch)
         stretch = stretch if self._out else stretch.lstrip()
         if stretch:
             self._guard.add(stretch)
             self._out.append(stretch)
-            self._release(stretch, is_code)
+            self.release(stretch, is_code)
 
     def _is_repeated(self, stretch: str) -> bool:
         """Whether a cited sentence stands in the answer already, word for word and with the same source."""
@@ -147,11 +144,6 @@ class AnswerStream:
         is_repeated = words in self._said
         self._said.add(words)
         return is_repeated
-
-    def _make_safe(self, stretch: str, *, is_code: bool) -> str:
-        safe, exits = fit_stretch(self._guard, stretch, self.clean, is_code=is_code)
-        self.removed |= exits
-        return safe if is_code else self._translate(safe)
 
 
 def fit_stretch(

@@ -12,6 +12,8 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -22,7 +24,7 @@ from nexi.answers.echoes import is_prompt_text
 from nexi.answers.safe_markdown import MarkdownGuard
 from nexi.answers.streaming import AnswerStream, make_safe
 from nexi.checking.evidence import list_terms
-from nexi.checking.judge import Judge, choose_passages
+from nexi.checking.judge import Judge, choose_passages, quote_text
 from nexi.checking.lexicon import FRAME_WORDS
 from nexi.checking.pages import Pages
 from nexi.checking.parsed import parse_text
@@ -33,6 +35,7 @@ from nexi.checking.review import (
     can_replace,
     describe_gap,
     edit_text,
+    find_opening,
     is_rejected,
     judge_claims,
     soften_claims,
@@ -40,15 +43,23 @@ from nexi.checking.review import (
 from nexi.checking.rules import check_answer, check_claim, find_anywhere
 from nexi.checking.sentences import SOURCES, has_verb, without_markers
 from nexi.checking.snapshots import Snapshots
+from nexi.ports import LLM
+from nexi.prompts import render
 from nexi.runs.session import Session
-from nexi.types import REVIEW_VERSION, Claim, Correction, Proof, Review, Verdict
+from nexi.structured.json_reader import parse_lenient
+from nexi.structured.schema_check import check_schema, object_schema
+from nexi.types import REVIEW_VERSION, Claim, Correction, Message, Proof, Review, Verdict
 from nexi.urls import is_web_url
 
-__all__ = ["AnswerCheck", "Rejected", "RewriteSentences", "Verifier"]
+__all__ = ["AnswerCheck", "Rejected", "RewriteSentences", "Verifier", "rewrite_sentences"]
 
 
 MAX_CHARS = 400_000  # of one answer
 SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
+MAX_SENTENCES = 40  # that a model is asked at once to write again
+MAX_SPAN_CHARS = 1_200
+TOKENS_PER_SENTENCE = 120
+MIN_TOKENS = 300  # of its reply
 MAX_NEW_WORDS = 2  # that no page has, in a title of a strict answer
 _ABOUT_CODE = re.compile(
     r"[`{}<>=]|\w\(|\w_\w|--\w|\b(?:code|function|command|script|program|snippet|python|javascript|java|rust|sql|bash|shell|regex|api"
@@ -84,42 +95,37 @@ class Verifier(Struct, frozen=True):
     question: str = ""
 
 
+@dataclass(eq=False, repr=False)
 class AnswerCheck:
     """One answer: feed it, `drain` it now and then, and `finish` it; what rules know of a segment goes to `show_marks`."""
 
     # `by_model` is False for quotations; `renumbers` gives sources of a book that is ordered so numbers by their first use.
 
-    def __init__(
-        self,
-        session: Session,
-        verifier: Verifier | None,
-        release: Callable[[str], None],
-        *,
-        by_model: bool = True,
-        show_marks: Callable[[Sequence[Claim]], None] | None = None,
-        renumbers: bool = False,
-        drops_repeats: bool = False,
-    ) -> None:
-        self.by_model = by_model
-        self._session = session
-        self._verifier = verifier
-        self._release = release
-        self._show_marks = show_marks
-        self._queue: deque[tuple[str, int]] = deque()
-        self._turn = asyncio.Lock()
-        self._out: list[str] = []
-        self._blanks = ""
-        self._length = 0
-        numbers = {source.number for source in session.book.sources}
-        self._numbers = NumbersByUse(session.book) if renumbers and session.book.orders_by_use else None
+    session: Session
+    verifier: Verifier | None
+    release: Callable[[str], None]
+    _: KW_ONLY
+    by_model: bool = True
+    show_marks: Callable[[Sequence[Claim]], None] | None = None
+    renumbers: bool = False
+    drops_repeats: bool = False
+    _queue: deque[tuple[str, int]] = field(default_factory=deque, init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _out: list[str] = field(default_factory=list, init=False)
+    _blanks: str = field(default="", init=False)
+    _length: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        book = self.session.book
+        self._numbers = NumbersByUse(book) if self.renumbers and book.orders_by_use else None
         self._stream = AnswerStream(
-            numbers,
+            {source.number for source in book.sources},
             self._take_segment,
             place=self._place_given,
             translate=self._numbers.translate if self._numbers else str,
             is_echo=self._is_echo,
-            drops_repeats=drops_repeats,
-            guards_code=bool(session.private),
+            drops_repeats=self.drops_repeats,
+            guards_code=bool(self.session.private),
         )
 
     @property
@@ -142,7 +148,7 @@ class AnswerCheck:
 
     @property
     def is_strict(self) -> bool:
-        return self._verifier is not None and self._verifier.strict
+        return self.verifier is not None and self.verifier.strict
 
     @property
     def moved_numbers(self) -> dict[int, int]:
@@ -166,8 +172,8 @@ class AnswerCheck:
         self._out.append(body)
         self._length += len(body)
         if not self.is_strict:
-            self._release(body)
-            if self._verifier and self._show_marks and not is_code and self._length <= MAX_CHARS:
+            self.release(body)
+            if self.verifier and self.show_marks and not is_code and self._length <= MAX_CHARS:
                 self._queue.append((body, start))
 
     async def drain(self) -> None:
@@ -178,14 +184,14 @@ class AnswerCheck:
                 claims = await self._check_by_rules(segment)
                 self._queue.popleft()
                 marks = [c for c in claims if c.verdict in SHOWN_AT_ONCE]
-                if self._show_marks and marks:
-                    self._show_marks([replace(c, start=c.start + start, end=c.end + start) for c in marks])
+                if self.show_marks and marks:
+                    self.show_marks([replace(c, start=c.start + start, end=c.end + start) for c in marks])
 
     async def finish(self, judge: Judge | None = None, rewrite: RewriteSentences | None = None) -> tuple[str, Review | None]:
         """The whole answer, and how it was checked."""
         self._stream.finish()
         text = "".join(self._out)
-        if self._verifier is None:
+        if self.verifier is None:
             return text, None
         await self.drain()
         claims = soften_claims(await self._check_by_rules(text[:MAX_CHARS]))
@@ -199,21 +205,21 @@ class AnswerCheck:
                 text, review = await self._correct(text, review, judge, rewrite, pages)
         if self.is_strict:
             text, review = self._leave_out(text, review)
-            self._release(text)
+            self.release(text)
         return text, review
 
     # checking
 
     @property
     def _question(self) -> str:
-        return self._verifier.question if self._verifier else ""
+        return self.verifier.question if self.verifier else ""
 
     async def _pages(self) -> Pages:
-        snapshots = self._verifier.snapshots if self._verifier else None
+        snapshots = self.verifier.snapshots if self.verifier else None
         return await snapshots.of(snapshots.numbers) if snapshots else {}
 
     async def _check_by_rules(self, text: str) -> tuple[Claim, ...]:
-        return await asyncio.to_thread(self._compare, text, await self._pages()) if self._verifier else ()
+        return await asyncio.to_thread(self._compare, text, await self._pages()) if self.verifier else ()
 
     def _compare(self, text: str, pages: Pages) -> tuple[Claim, ...]:
         """The claims of a text against the pages it cites; a sentence that cites none against all that were read."""
@@ -294,27 +300,27 @@ class AnswerCheck:
         return new_text, replace(review, proof=proof, dropped=tuple(dropped_claims))
 
     def _finds_exits(self, text: str) -> bool:
-        return bool(MarkdownGuard(self._place, guards_code=bool(self._session.private)).find_exits(text))
+        return bool(MarkdownGuard(self._place, guards_code=bool(self.session.private)).find_exits(text))
 
     def _is_echo(self, segment: str) -> bool:
         """Whether a segment repeats a prompt, and no page that was read says it."""
         if not is_prompt_text(segment):
             return False
         words = " ".join(without_markers(segment).split())
-        return not any(words in " ".join(page.text.split()) for page in self._session.pages.values())
+        return not any(words in " ".join(page.text.split()) for page in self.session.pages.values())
 
     def _place_given(self, url: str) -> int | None:
         """The same, with the number that the model knows."""
-        if self._numbers and is_web_url(url) and (source := self._session.book.find(url)):
+        if self._numbers and is_web_url(url) and (source := self.session.book.find(url)):
             return self._numbers.given_number(source)
         return self._place(url)
 
     def _place(self, url: str) -> int | None:
         """The number of a read page; 0 for an address that stands in the question or in a page that was read."""
-        if is_web_url(url) and (source := self._session.book.find(url)):
+        if is_web_url(url) and (source := self.session.book.find(url)):
             return source.number
-        questions = (message.content for message in self._session.messages if message.role == "user")
-        pages = self._session.pages.values()
+        questions = (message.content for message in self.session.messages if message.role == "user")
+        pages = self.session.pages.values()
         is_given = any(url in text for text in questions) or any(url in page.text or url in page.links for page in pages)
         return 0 if is_given else None
 
@@ -348,13 +354,46 @@ def expose_code(text: str, *, keeps_prose_only: bool) -> str:
     inside = False
     for line in text.splitlines(keepends=True):
         is_fence = bool(_FENCE.match(line))
-        hides = is_fence or bool(SOURCES.match(line)) or (inside and keeps_prose_only and not _is_prose(line))
+        dense = "".join(line.split())
+        is_prose = len(line.split()) > 3 and sum(map(str.isalpha, dense)) >= PROSE_LETTERS * len(dense)
+        is_code = inside and keeps_prose_only and (not is_prose or _CODE_SIGNS.search(line) is not None)
+        hides = is_fence or SOURCES.match(line) or is_code
         inside ^= is_fence
         body = line.rstrip("\n")
         lines.append(" " * len(body) + line[len(body) :] if hides else line)
     return "".join(lines)
 
 
-def _is_prose(line: str) -> bool:
-    dense = "".join(line.split())
-    return len(line.split()) > 3 and sum(map(str.isalpha, dense)) >= PROSE_LETTERS * len(dense) and not _CODE_SIGNS.search(line)
+async def rewrite_sentences(
+    llm: LLM,
+    question: str,
+    rejected: Sequence[Rejected],
+    *,
+    max_tokens: int,
+    deadline: float | None = None,
+    prompts_folder: Path | None = None,
+) -> dict[int, str]:
+    """New sentences by position in `rejected`, "" for one to leave out. Raises LLMError."""
+    # A reply is JSON or it is nothing: what cannot be read changes no sentence.
+    batch = rejected[:MAX_SENTENCES]
+    parts = [f"Question: {question}"]
+    for n, each in enumerate(batch, 1):
+        sentence = each.claim.text[len(find_opening(each.claim.text)) :].strip()
+        lines = [f"Sentence {n}: {sentence}", f"What is wrong: {each.claim.reason}"]
+        lines += (f"Page [{page}] says: {quote_text(words[:MAX_SPAN_CHARS])}" for page, words in each.passages)
+        parts.append("\n".join(lines))
+    entry = object_schema({"n": {"type": "integer"}, "text": {"type": "string"}}, is_closed=True)
+    schema = object_schema({"sentences": {"type": "array", "items": entry, "maxItems": len(batch)}}, is_closed=True)
+    reply = await llm.complete(
+        [Message("system", render("correction", folder=prompts_folder)), Message("user", "\n\n".join(parts))],
+        max_tokens=min(max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * len(batch))),
+        temperature=0.0,
+        deadline=deadline,
+        schema=schema,
+    )
+    try:
+        value = parse_lenient(reply.text)
+    except ValueError:
+        return {}
+    entries = value["sentences"] if isinstance(value, dict) and not check_schema(value, schema) else []
+    return {e["n"] - 1: " ".join(e["text"].split()) for e in entries if 1 <= e["n"] <= len(batch)}

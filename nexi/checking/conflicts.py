@@ -188,14 +188,27 @@ class _Comparison(Struct, frozen=True):
         ours = Statement(behind[0], sentence, self.about[behind[0]] | self.question_terms)
         near = self._find_near(sentence, behind)
         yield from _group_values(ours, near, behind)
-        yield from self._group_names(replace(ours, text=self._without_label(sentence, behind)), near, behind)
+        # a line for one reading without the reading's name, which its page does not have in that place
+        label, colon, rest = sentence.text.partition(": ")
+        start = rest.rstrip(" .…")[:QUOTE_CHARS]
+        is_label = colon and start and len(label) <= MAX_LABEL_CHARS and rest[:1].isupper()
+        if is_label and any(start in text and sentence.text not in text for text in (self.pages[n].text for n in behind)):
+            ours = replace(ours, text=parse_text(rest))
+        yield from self._group_names(ours, near, behind)
 
     def _find_near(self, sentence: ParsedText, behind: Sequence[int]) -> list[Statement]:
         """The sentences of each other page of the time that share enough words with this one, the nearest first."""
         least = min(MIN_SHARED, len(sentence.terms))
         near: list[Statement] = []
+        two = self.scopes[behind[0]]
         for n, page in self.pages.items():
-            if n in behind or not self._is_of_time(n, behind[0]):
+            # values of pages of different periods do not hold for one time
+            one = self.scopes[n]
+            is_version = self.is_state and one.is_of_family(two)
+            is_of_time = (
+                is_version or not one.periods or not two.periods or any(a.meets(b) for a in one.periods for b in two.periods)
+            )
+            if n in behind or not is_of_time:
                 continue
             counts: Counter[int] = Counter()
             for term in sentence.terms:
@@ -204,20 +217,6 @@ class _Comparison(Struct, frozen=True):
             places = [at for at, count in counts.most_common(MAX_NEAR) if count >= least > 1 or is_copy]
             near += (Statement(n, page.parse_between(at, at), self.about[n]) for at in places)
         return near
-
-    def _is_of_time(self, number: int, other: int) -> bool:
-        """Whether values of two pages may hold for one time."""
-        one, two = self.scopes[number], self.scopes[other]
-        is_version = self.is_state and one.is_of_family(two)
-        return is_version or not one.periods or not two.periods or any(a.meets(b) for a in one.periods for b in two.periods)
-
-    def _without_label(self, sentence: ParsedText, behind: Sequence[int]) -> ParsedText:
-        """A line of an answer for one reading without the reading's name, which its page does not have in that place."""
-        label, colon, rest = sentence.text.partition(": ")
-        start = rest.rstrip(" .…")[:QUOTE_CHARS]
-        is_label = colon and start and len(label) <= MAX_LABEL_CHARS and rest[:1].isupper()
-        texts = [self.pages[n].text for n in behind]
-        return parse_text(rest) if is_label and any(start in t and sentence.text not in t for t in texts) else sentence
 
     def _group_names(self, ours: Statement, near: Sequence[Statement], behind: Sequence[int]) -> Iterator[Group]:
         """The names that pages have in the place of ours; of copies, whatever words."""
@@ -450,8 +449,10 @@ def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int
         readings.append(ConflictValue(_show_value(first), numbers, count, _shorten(first.text.text), day, standing))
     readings.sort(key=lambda r: (bool(r.standing), -r.origins))  # stable: the answer's own comes first among equals
     own = next(r for r in readings if ours.number in r.numbers)
+    # a newer document settles a number, or a name in another version of the same document
+    scope, others = scopes[ours.number], [scopes[n] for r in readings if r is not own and not r.standing for n in r.numbers]
     settled = not own.standing and all(
-        r is own or r.standing or all(_is_settled_by(scopes[ours.number], scopes[n], kind) for n in r.numbers) for r in readings
+        is_newer(scope, other) and (kind == "number" or (kind == "name" and scope.is_of_family(other))) for other in others
     )
     readings.sort(key=lambda r: settled and r is not own)
     text, value = ours.text.text, ours.value
@@ -467,11 +468,6 @@ def _is_date(statement: Statement) -> bool:
     if value is None or not list_dates([value]):
         return False
     return isinstance(value, Date) or _BEFORE_YEAR.search(statement.text.text[: value.start]) is not None
-
-
-def _is_settled_by(one: DocumentScope, other: DocumentScope, kind: str) -> bool:
-    """Whether a newer document settles a value of another: a number, or a name in another version of the same document."""
-    return is_newer(one, other) and (kind == "number" or (kind == "name" and one.is_of_family(other)))
 
 
 def _show_value(statement: Statement) -> str:

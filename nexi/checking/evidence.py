@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import log
 
@@ -83,7 +83,11 @@ def gather_evidence(
 ) -> EvidenceSet:
     """The passages of these pages that bear on these sentences, within so many tokens; a window has `size` sentences."""
     readable = {number: page for number, page in sorted(pages.items()) if page is not None and page.bounds}
-    weights = _TermWeights(readable.values())
+    # how rare a term is among the sentences of these pages
+    terms = {term for query in queries for term in (*list_terms(query.before), *list_terms(query.text))}
+    counts = {term: sum(len(page.places.get(term, ())) for page in readable.values()) for term in terms}
+    total = sum(len(page.bounds) for page in readable.values())
+    weights = {term: log(1 + total / count) for term, count in counts.items() if count}
     windows_by_query = [_find_windows(query, readable, weights, size // 2) for query in queries]
     for share in TEXT_SHARES:
         spans = _choose_spans(windows_by_query, readable, int(max_tokens * share))
@@ -105,26 +109,13 @@ def gather_evidence(
     return EvidenceSet(tuple(passages), tuple(numbers_by_query))
 
 
-class _TermWeights:
-    """How rare a term is among the sentences of some pages."""
-
-    def __init__(self, pages: Iterable[Snapshot]) -> None:
-        self._pages = list(pages)
-        self._total = sum(len(page.bounds) for page in self._pages)
-        self._known: dict[str, float] = {}
-
-    def weigh(self, term: str) -> float:
-        if term not in self._known:
-            count = sum(len(page.places.get(term, ())) for page in self._pages)
-            self._known[term] = log(1 + self._total / count) if count else 0.0
-        return self._known[term]
-
-
 def list_terms(text: str) -> list[str]:
     return list(dict.fromkeys(term for word in WORD.findall(text) for term in word_terms(word)))[:MAX_TERMS]
 
 
-def _find_windows(query: SentenceQuery, pages: Mapping[int, Snapshot], weights: _TermWeights, half: int) -> list[_Window]:
+def _find_windows(
+    query: SentenceQuery, pages: Mapping[int, Snapshot], weights: Mapping[str, float], half: int
+) -> list[_Window]:
     """The best windows for a sentence, in any page; those of the pages that it cites count for more."""
     terms = dict.fromkeys(list_terms(query.before), BEFORE_WORTH) | dict.fromkeys(list_terms(query.text), 1.0)
     windows: list[_Window] = []
@@ -133,7 +124,7 @@ def _find_windows(query: SentenceQuery, pages: Mapping[int, Snapshot], weights: 
         weights_at: dict[int, dict[str, float]] = defaultdict(dict)  # by sentence, of the terms it holds
         for term, share in terms.items():
             for at in page.places.get(term, ())[:MAX_PLACES]:
-                weights_at[at][term] = share * weights.weigh(term)
+                weights_at[at][term] = share * weights[term]
         for at in weights_at:
             first, last = max(0, at - half), min(len(page.bounds) - 1, at + half)
             inside: dict[str, float] = {}

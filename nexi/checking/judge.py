@@ -12,6 +12,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -84,34 +85,26 @@ class Judge(Protocol):
     ) -> Judging: ...
 
 
+@dataclass(eq=False, repr=False)
 class LlmJudge:
     """A language model as a judge. `allowance` says how many tokens may be spent in all; `spent` is what was."""
 
-    def __init__(
-        self,
-        llm: LLM,
-        clock: Clock,
-        *,
-        allowance: Callable[[], int] | None = None,
-        prompts_folder: Path | None = None,
-        max_reply_tokens: int = 4_096,
-        max_cases: int = MAX_CASES,
-    ) -> None:
-        self._llm = llm
-        self._clock = clock
-        self._allowance = allowance
-        self._folder = prompts_folder
-        self._max_reply_tokens = max_reply_tokens
-        self._max_cases = max_cases
-        self._reserved = 0  # tokens of requests under way
-        self.spent = Usage()
+    llm: LLM
+    clock: Clock
+    _: KW_ONLY
+    allowance: Callable[[], int] | None = None
+    prompts_folder: Path | None = None
+    max_reply_tokens: int = 4_096
+    max_cases: int = MAX_CASES
+    spent: Usage = field(default=Usage(), init=False)
+    _reserved: int = field(default=0, init=False)  # tokens of requests under way
 
     @property
     def name(self) -> str:
-        return _BLANK.sub(" ", self._llm.name).strip() or "judge"
+        return _BLANK.sub(" ", self.llm.name).strip() or "judge"
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
-        instructions = render("judge", folder=self._folder)  # raises here for a mistake in the user's own file
+        instructions = render("judge", folder=self.prompts_folder)  # raises here for a mistake in the user's own file
         request = _Request(instructions, pages, question, deadline)
         limit = asyncio.Semaphore(MAX_CONCURRENT)
 
@@ -120,14 +113,14 @@ class LlmJudge:
                 return await self._judge_batch(request, batch)
 
         async with asyncio.TaskGroup() as tasks:
-            batches = [tasks.create_task(judge_batch(batch)) for batch in cut_evenly(cases, self._max_cases)]
+            batches = [tasks.create_task(judge_batch(batch)) for batch in cut_evenly(cases, self.max_cases)]
         return Judging(tuple(judgement for batch in batches for judgement in batch.result()))
 
     async def _judge_batch(self, request: _Request, cases: Sequence[Case]) -> list[Judgement]:
         """Judge some sentences in one request, in halves where the window is too small, with the passages that can be paid."""
         words = request.instructions + build_task(request.question, EvidenceSet(), cases)
         overhead = len(words) // CHARS_PER_TOKEN + 1 + TOKENS_PER_CASE * len(cases)
-        allowance = MAX_TOKENS if self._allowance is None else self._allowance() - self.spent.total - self._reserved - overhead
+        allowance = MAX_TOKENS if self.allowance is None else self.allowance() - self.spent.total - self._reserved - overhead
         if allowance < MIN_EVIDENCE_TOKENS:
             return [Judgement(reason=OVER_BUDGET)] * len(cases)
         room = min(MAX_TOKENS, allowance)
@@ -152,12 +145,12 @@ class LlmJudge:
         """Raises LLMError and TimeoutError."""
         evidence = await asyncio.to_thread(gather_evidence, cases, request.pages, max_tokens=room)
         task = build_task(request.question, evidence, cases)
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         until = now + MAX_WAIT_S if request.deadline is None else request.deadline
         async with asyncio.timeout(max(0.0, until - now)):
-            reply = await self._llm.complete(
+            reply = await self.llm.complete(
                 [Message("system", request.instructions), Message("user", task)],
-                max_tokens=min(self._max_reply_tokens, max(MIN_REPLY_TOKENS, TOKENS_PER_CASE * len(cases))),
+                max_tokens=min(self.max_reply_tokens, max(MIN_REPLY_TOKENS, TOKENS_PER_CASE * len(cases))),
                 temperature=0.0,
                 deadline=until,
                 schema=reply_schema(len(cases)),
@@ -175,20 +168,20 @@ class _Request(Struct, frozen=True):
     deadline: float | None
 
 
+@dataclass(eq=False, repr=False)
 class PairJudge:
     """A pair model as a judge: the best passages of every sentence, one by one."""
 
-    def __init__(self, model: PairModel) -> None:
-        self._model = model
+    model: PairModel
 
     @property
     def name(self) -> str:
-        return self._model.name
+        return self.model.name
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
         choices = await asyncio.to_thread(lambda: [choose_passages(case, pages) for case in cases])
         pairs = [(p.text[:MAX_PAIR_CHARS], case.text) for case, own in zip(cases, choices, strict=True) for p in own]
-        scores = iter(await self._model.score(pairs, deadline=deadline) if pairs else ())
+        scores = iter(await self.model.score(pairs, deadline=deadline) if pairs else ())
         judgements = []
         figure: JudgeFigure | None = None
         for own in choices:
@@ -211,20 +204,20 @@ def choose_passages(case: Case, pages: Pages) -> tuple[EvidencePassage, ...]:
     return tuple(by_number[n] for n in evidence.chosen[0][:MAX_PAIRS])
 
 
+@dataclass(eq=False, repr=False)
 class JudgePairModel:
     """The PairModel port over a judge, for its test: every premise is a page, and every hypothesis a sentence that cites it."""
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+    judge: Judge
 
     @property
     def name(self) -> str:
-        return self._judge.name
+        return self.judge.name
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         cases = [Case(hypothesis, (n,)) for n, (_, hypothesis) in enumerate(pairs, 1)]
         pages = {n: prepare(premise) for n, (premise, _) in enumerate(pairs, 1)}
-        judging = await self._judge.judge(cases, pages, deadline=deadline)
+        judging = await self.judge.judge(cases, pages, deadline=deadline)
         return [
             PairScore(float(j.finding == "supported"), float(j.finding == "contradicted"), reason=j.reason)
             if j.finding
@@ -306,7 +299,6 @@ def reply_schema(most: int) -> dict[str, Any]:
 
 def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgement]:
     """One judgement per sentence of a reply in any order; what cannot be read, or is said in two ways, is a gap."""
-    judgements = [Judgement(reason=UNREADABLE)] * count
     by_number: dict[int, Judgement] = {}
     for entry in list_entries(text):
         number = read_number(entry.get("n"))
@@ -315,8 +307,8 @@ def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgem
         judgement = _read_judgement(entry, evidence)
         if number in by_number and by_number[number].finding != judgement.finding:
             judgement = Judgement(reason=IN_TWO_WAYS)
-        by_number[number] = judgements[number - 1] = judgement
-    return judgements
+        by_number[number] = judgement
+    return [by_number.get(number, Judgement(reason=UNREADABLE)) for number in range(1, count + 1)]
 
 
 def list_entries(text: str) -> Iterator[Mapping[str, Any]]:
@@ -344,11 +336,7 @@ def read_number(value: object) -> int | None:
 def _read_judgement(entry: Mapping[str, Any], evidence: EvidenceSet) -> Judgement:
     verdict, passage_numbers = entry.get("verdict"), entry.get("passages")
     finding = re.sub(r"[\s-]+", "_", verdict.strip().casefold()) if isinstance(verdict, str) else ""
-    numbers = (
-        {read_number(value) for value in passage_numbers}
-        if isinstance(passage_numbers, list)
-        else {read_number(passage_numbers)}
-    )
+    numbers = set(map(read_number, passage_numbers if isinstance(passage_numbers, list) else [passage_numbers]))
     passages = tuple(passage for passage in evidence.passages if passage.n in numbers)
     differs = entry.get("differs")
     reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""

@@ -1,6 +1,6 @@
 """A page's stored text, prepared once so that many sentences can be compared with it cheaply.
 
-Below `retrieval` and `literals`, above `plain` and `terms`. The text is cut into sentences by paragraph, list item, table row,
+Below `rules` and `literals`, above `plain` and `terms`. The text is cut into sentences by paragraph, list item, table row,
 heading and line of code, and every term knows the sentences it stands in. Work and memory are linear and capped: of a page
 beyond the cap the beginning is read, and the verdict says so.
 """
@@ -82,13 +82,9 @@ class Snapshot:
     def is_row(self, index: int) -> bool:
         return index in self.rows
 
-    def head_of_table(self, index: int) -> int:
-        """The row with the names of the columns, for a row of a table that has one; else -1."""
-        return self.rows.get(index, -1)
-
     def read_row(self, index: int, claim: ParsedText) -> tuple[str, ...]:
         """The first cell of a row and those whose heads the claim says most of, without and with their heads."""
-        head = self.head_of_table(index)
+        head = self.rows.get(index, -1)
         if head in (-1, index):
             return ()
         heads, cells = (list_cells(self.words_between(at, at)) for at in (head, index))

@@ -1,6 +1,6 @@
 """A short text read once for what can be compared: its words, which of them are names, its numbers and its dates.
 
-Below `pages`, `retrieval` and `alignment`, above `values` and `terms`. Knows nothing of pages or verdicts.
+Below `pages`, `rules` and `alignment`, above `values` and `terms`. Knows nothing of pages or verdicts.
 """
 
 from __future__ import annotations

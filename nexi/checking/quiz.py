@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from statistics import fmean
@@ -194,19 +195,19 @@ def _right_answers(answers: Answers, threshold: float) -> dict[bool, list[bool]]
 Test: TypeAlias = Callable[[float | None], Awaitable[Grade]]
 
 
+@dataclass(eq=False, repr=False)
 class GradedPairModel:
     """The PairModel port over another one. Its scores are calibrated: one half decides."""
 
-    def __init__(self, model: PairModel, test: Test) -> None:
-        self._model = model
-        self._test = test
-        self._turn = asyncio.Lock()
-        self._grade: Grade | None = None
-        self._problem = ""
+    model: PairModel
+    test: Test
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _grade: Grade | None = field(default=None, init=False)
+    _problem: str = field(default="", init=False)
 
     @property
     def name(self) -> str:
-        return self._model.name
+        return self.model.name
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         if not pairs:
@@ -214,13 +215,13 @@ class GradedPairModel:
         async with self._turn:  # the test is taken once
             if self._grade is None and not self._problem:
                 try:
-                    self._grade = await self._test(deadline)
+                    self._grade = await self.test(deadline)
                 except NexiError as error:
                     self._problem = str(error)
         grade = self._grade
         if grade is None:
             return build_gaps(pairs, self._problem)
         if not grade.may_be_asked:
-            reason = f"{self.name} was right in {grade.balanced_accuracy:.0%} of its test, too rarely to be asked"
-            return build_gaps(pairs, reason)
-        return [grade.apply(score, self.name) for score in await self._model.score(pairs, deadline=deadline)]
+            share = f"{grade.balanced_accuracy:.0%}"
+            return build_gaps(pairs, f"{self.name} was right in {share} of its test, too rarely to be asked")
+        return [grade.apply(score, self.name) for score in await self.model.score(pairs, deadline=deadline)]

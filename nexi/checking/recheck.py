@@ -173,8 +173,7 @@ async def check_document(
     verification = Verification(document, Proof(claims), states, changes, basis=basis, gap=gap, texts=dict(texts))
     if judge and any(pages.values()):
         verification = await (judge_text or _judge_sentences)(verification, pages, judge, deadline)
-    proof = name_unread_pages(verification.proof, states)
-    return replace(verification, proof=mark_standing(proof, document.sources))
+    return replace(verification, proof=mark_standing(name_unread_pages(verification.proof, states), document.sources))
 
 
 def say_all(*parts: str) -> str:
@@ -200,14 +199,13 @@ def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Clai
     def add_address(e: Evidence) -> Evidence:  # also where there was no text to compare
         return e if e.url else replace(e, url=urls.get(e.number, ""), reason=LOST if e.number in document.lost else e.reason)
 
+    def soften(e: Evidence) -> Evidence:  # rules that do not find a sentence in a page say nothing against it
+        return replace(e, verdict=Verdict.NOT_CONFIRMED) if e.verdict is Verdict.NOT_FOUND else e
+
     claims = check_answer(document.text[:MAX_CHARS], pages, document.question).claims
     claims = tuple(replace(claim, evidence=tuple(map(add_address, claim.evidence))) for claim in claims)
     if basis != "cited":
         claims = tuple(find_anywhere(claim, pages, document.question) for claim in claims)
-
-    def soften(e: Evidence) -> Evidence:  # rules that do not find a sentence in a page say nothing against it
-        return replace(e, verdict=Verdict.NOT_CONFIRMED) if e.verdict is Verdict.NOT_FOUND else e
-
     return tuple(
         replace(claim, verdict=Verdict.UNCHECKED, reason=UNCITED)
         if basis == "cited" and claim.needs_citation and not claim.evidence
@@ -234,11 +232,11 @@ def name_unread_pages(proof: Proof, states: Sequence[SourceState]) -> Proof:
     """A page that could not be read says so in the evidence that misses it."""
     words = {"dead": "the page is dead", "refused": "the page was not read", "unread": "the page was not read"}
     why = {s.source.number: f"{words[s.state]}: {s.reason}" for s in states if s.state in words}
-
-    def name_page(e: Evidence) -> Evidence:
-        return replace(e, reason=why[e.number]) if e.number in why else e
-
-    return Proof(tuple(replace(claim, evidence=tuple(map(name_page, claim.evidence))) for claim in proof.claims))
+    claims = []
+    for claim in proof.claims:
+        evidence = tuple(replace(e, reason=why[e.number]) if e.number in why else e for e in claim.evidence)
+        claims.append(replace(claim, evidence=evidence))
+    return Proof(tuple(claims))
 
 
 def describe_failure(source: Source, error: FetchError) -> SourceState:

@@ -1,6 +1,6 @@
 """The verdict on each sentence of an answer: hard facts first, then how many of its words stand in one stretch of a page.
 
-Above `sentences`, `retrieval`, `alignment` and `literals`, below the checks of an answer and of a document. Hard facts are
+Above `sentences`, `pages`, `alignment` and `literals`, below the checks of an answer and of a document. Hard facts are
 compared one by one and never averaged with the words around them: a value, quotation or name that is missing is never
 outweighed. What cannot be compared is a stated gap, never a pass.
 """
@@ -8,24 +8,25 @@ outweighed. What cannot be compared is a stated gap, never a pass.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from heapq import nsmallest
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.checking.alignment import NEAR_COPY, align, find_overstatements, has_negation
 from nexi.checking.evidence import list_terms
-from nexi.checking.lexicon import ASKING_WORDS, AUXILIARIES
+from nexi.checking.lexicon import ASKING_WORDS, AUXILIARIES, PRONOUNS
 from nexi.checking.links import page_number
 from nexi.checking.literals import absent_names, missing_literals, unsaid_clauses
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
-from nexi.checking.retrieval import Window, find_windows
 from nexi.checking.sentences import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
 from nexi.checking.values import find_missing
 from nexi.notices import Notice
 from nexi.text.blocks import list_cells
-from nexi.text.wordforms import WORD
+from nexi.text.wordforms import WORD, normalise_word, word_terms
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 ENOUGH_WORDS = 0.6  # share of a sentence's words that its source must hold
@@ -42,12 +43,29 @@ MAX_CITED = 24  # sources of one sentence that are compared; a sentence with mor
 COPY = 0.8  # share of a sentence in the order of one of the page's, which is then not looked for in parts
 ALMOST = 0.1  # two near copies no further apart than this are equally near
 
+MAX_TERMS = 96  # of one sentence that are looked for
+MAX_CANDIDATES = 6  # sentences of a page that are looked at
+MAX_BOUND = 2  # sentences before one that its pronouns may speak of
+CONTEXT_WORTH = 0.6  # of a word that stands only in the heading or at the head of the page
 NOTHING = "no passage holds its words"
 _REPLY_WORD = re.compile(r"(yes|no)[,:;] +(?=(?:\S+ ){2})", re.IGNORECASE)
 # Of which no one value can be read: a number as tokenised text has it, and one of two ("1755 or 1757").
 _UNCLEAR_NUMBER = re.compile(r"\d\. \d|\d, \d{3}(?!\d)|ty - \w|\d or \d")
 _CLOSE = "close"  # a passage that says most of a claim tells more than a gap
 _BY_RANK = (Verdict.FOUND, Verdict.CONTRADICTED, _CLOSE, Verdict.UNCHECKED, Verdict.NOT_FOUND)
+
+
+class Window(Struct, frozen=True):
+    """A stretch of a page from sentence `first` to `last`; `share` is how much of the claim's words it holds."""
+
+    # One sentence of the page, with the one or two before it where a pronoun binds them; its heading, the head of its table,
+    # the first sentence and the title of the page lend it words at a discount. Every word counts the same: on labelled
+    # sentences a weight by rarity brought nothing.
+
+    first: int
+    last: int
+    share: float
+    context: tuple[int, ...] = ()  # the sentences that lend it words
 
 
 class Finding(Struct, frozen=True):
@@ -211,6 +229,43 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     word_for_word = Notice("rules.word_for_word", "said word for word")
     reason = word_for_word if ours in theirs else Notice("rules.together", "its words stand in this passage")
     return replace(finding, verdict=Verdict.FOUND, reason=reason, fit=share)
+
+
+def find_windows(claim: ParsedText, page: Snapshot) -> list[Window]:
+    """The few best stretches, the best first."""
+    terms = claim.terms[:MAX_TERMS]
+    digits = [term for word in claim.words if word.value for term in word_terms(word.text)]
+    counts: Counter[int] = Counter()
+    for term in dict.fromkeys([*terms, *digits]):
+        counts.update(page.places.get(term, ()))
+    best = nsmallest(MAX_CANDIDATES, counts, key=lambda at: (-counts[at], at))
+    windows = [_build_window(at, frozenset(terms), page) for at in best]
+    return sorted(windows, key=lambda w: (-w.share, w.last - w.first, w.first))
+
+
+def _build_window(last: int, terms: frozenset[str], page: Snapshot) -> Window:
+    first = last
+    while first > 0 and last - first < MAX_BOUND and _is_bound(first, page):
+        first -= 1
+    terms_by_sentence = [terms & _terms_at(at, page) for at in range(first, last + 1)]
+    while len(terms_by_sentence) > 1 and terms_by_sentence[0] <= frozenset().union(*terms_by_sentence[1:]):
+        terms_by_sentence, first = terms_by_sentence[1:], first + 1  # a sentence that adds no word is no part of the evidence
+    context = tuple(sorted({0, page.above[last], page.rows.get(last, -1)} - {-1, *range(first, last + 1)}))
+    own_terms = frozenset[str]().union(*terms_by_sentence)
+    borrowed_terms = (terms & set(page.parsed_title.terms)).union(*(terms & _terms_at(at, page) for at in context)) - own_terms
+    share = (len(own_terms) + CONTEXT_WORTH * len(borrowed_terms)) / len(terms) if terms else 0.0
+    return Window(first, last, share, context)
+
+
+def _terms_at(index: int, page: Snapshot) -> frozenset[str]:
+    return frozenset(term for word in WORD.findall(page.words_between(index, index)) for term in word_terms(word))
+
+
+def _is_bound(index: int, page: Snapshot) -> bool:
+    """Whether a sentence speaks of something that the one before it names; a row of a table never does."""
+    if page.is_row(index) or page.is_row(index - 1):
+        return False
+    return any(normalise_word(word) in PRONOUNS for word in WORD.findall(page.words_between(index, index)))
 
 
 def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:

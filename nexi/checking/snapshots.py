@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 from nexi.checking.pages import Snapshot, prepare
@@ -17,29 +19,29 @@ from nexi.runs.session import Session
 from nexi.types import Source
 
 
+@dataclass(eq=False, repr=False)
 class Snapshots:
     """Of one session. A page that was numbered in an earlier run is found by its digest."""
 
-    def __init__(self, session: Session, store: PageStore) -> None:
-        self._session = session
-        self._store = store
-        self._prepared: dict[str, Snapshot] = {}  # by address: an answer may change numbers
-        self._running: dict[str, asyncio.Future[Snapshot]] = {}
-        self._turn = asyncio.Lock()
+    session: Session
+    store: PageStore
+    _prepared: dict[str, Snapshot] = field(default_factory=dict, init=False)  # by address: an answer may change numbers
+    _running: dict[str, asyncio.Future[Snapshot]] = field(default_factory=dict, init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     @property
     def numbers(self) -> list[int]:
         """Every number there is."""
-        return [source.number for source in self._session.book.sources]
+        return [source.number for source in self.session.book.sources]
 
     async def of(self, numbers: Iterable[int]) -> dict[int, Snapshot | None]:
         """The snapshots of these numbers; None for a number without a stored text."""
         number_list = list(numbers)
         async with self._turn:
-            for source in filter(None, map(self._session.book.by_number, number_list)):
+            for source in filter(None, map(self.session.book.by_number, number_list)):
                 if source.url not in self._prepared:
                     await self._prepare(source)
-        sources = {number: self._session.book.by_number(number) for number in number_list}
+        sources = {number: self.session.book.by_number(number) for number in number_list}
         return {number: self._prepared.get(source.url) if source else None for number, source in sources.items()}
 
     async def prepare_all(self) -> None:
@@ -48,18 +50,13 @@ class Snapshots:
             await self.of([number])
 
     async def _prepare(self, source: Source) -> None:
-        text = await self._text(source)
+        page = self.session.find_page(source.url)
+        text = page.text if page and source.digest in ("", page.digest) else None
+        if text is None and source.digest:
+            with suppress(StoreError):
+                text = await self.store.get(source.digest)
         if text is not None:
             if source.url not in self._running:  # a caller that is cancelled leaves its work to the next one
                 work = partial(prepare, text, source.url, source.digest, title=source.title)
                 self._running[source.url] = asyncio.get_running_loop().run_in_executor(None, work)
             self._prepared[source.url] = await asyncio.shield(self._running[source.url])
-
-    async def _text(self, source: Source) -> str | None:
-        page = self._session.find_page(source.url)
-        if page and source.digest in ("", page.digest):
-            return page.text
-        try:
-            return await self._store.get(source.digest) if source.digest else None
-        except StoreError:
-            return None

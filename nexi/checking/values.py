@@ -68,8 +68,7 @@ Value = Number | Date
 def parse_values(text: str) -> tuple[list[Number], list[Date]]:
     """The numbers and dates of a text in order; what is part of a date is no number."""
     dates = parse_dates(text)
-    numbers = parse_numbers(text)
-    return [n for n in numbers if not any(n.start < d.end and d.start < n.end for d in dates)], dates
+    return [n for n in parse_numbers(text) if not any(n.start < d.end and d.start < n.end for d in dates)], dates
 
 
 # numbers

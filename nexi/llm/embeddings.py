@@ -78,15 +78,12 @@ class OpenAIEmbedder:
             problem = f"vectors of different lengths: {sorted(lengths)}"
             raise faults.build_error(self._endpoint.endpoint, faults.BAD_EMBEDDINGS, problem)
         self.dims = lengths.pop()
-        return Embedded(vectors, self._read_usage(answer, batch))
-
-    def _read_usage(self, answer: Mapping[str, Any], batch: Sequence[str]) -> Usage:
-        """What the server counted, or an estimate."""
+        # what the server counted, or an estimate
         usage = answer.get("usage")
         tokens = usage.get("prompt_tokens") or usage.get("total_tokens") if isinstance(usage, Mapping) else None
         is_reported = isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0
-        count = tokens if is_reported else sum(len(text.encode("utf-8", "replace")) // 4 + 1 for text in batch)
-        return Usage(input_tokens=int(count or 0), estimated=not is_reported, cost=self._endpoint.cost_of(int(count or 0)))
+        count = int((tokens if is_reported else sum(len(text.encode("utf-8", "replace")) // 4 + 1 for text in batch)) or 0)
+        return Embedded(vectors, Usage(count, estimated=not is_reported, cost=self._endpoint.cost_of(count)))
 
 
 def _parse_vectors(answer: Any, count: int) -> tuple[Vector, ...]:

@@ -23,8 +23,6 @@ from nexi.text.stopwords import STOP, read_word_sets
 from nexi.types import Query
 from nexi.urls import find_urls, host_of
 
-__all__ = ["MAX_SERVICES", "Choice", "Route", "phrase_query", "rate_kinds", "route_query"]
-
 MAX_SERVICES = 4  # asked at once
 MAX_KEYWORDS = 10
 MAX_WORDS = 24
@@ -44,13 +42,10 @@ _FINER = _KINDS["finer"]
 
 
 class _Cue(Struct, frozen=True):
-    """Words and phrases of one kind, in the languages in which people ask, or the shape of an identifier.
-
-    Words of a large weight decide by themselves, those of a small one add up.
-    """
+    """Words and phrases of one kind, in the languages in which people ask, or the shape of an identifier."""
 
     kind: str
-    weight: float
+    weight: float  # words of a large one decide by themselves, those of a small one add up
     words: tuple[str, ...] = ()  # `*` stands for the rest of a word
     pattern: str = ""
 
@@ -94,10 +89,8 @@ class Route(Struct, frozen=True):
 
 
 def route_query(query: Query, available: Collection[str], meaning: Mapping[str, float] = {}) -> Route:
-    """The services for a query among those available, at most MAX_SERVICES at once.
-
-    `meaning` says how much the question is of each kind by what it means, where a model on this machine can tell.
-    """
+    """The services for a query among those available, at most MAX_SERVICES at once."""
+    # `meaning` says how much the question is of each kind by what it means, where a model on this machine can tell.
     choices: dict[str, Choice] = {}
 
     def add(services: Sequence[str], reason: str) -> None:
@@ -177,8 +170,7 @@ def phrase_query(query: Query, service: str) -> Query:
 def _keep_keywords(text: str) -> str:
     """What a question is about: also without the words that name the kind of service."""
     content = _content_words(text)
-    telling = [word for word in content if word.lower() not in _WORDS["noise"]]
-    return " ".join((telling or content)[:MAX_KEYWORDS])
+    return " ".join(([word for word in content if word.lower() not in _WORDS["noise"]] or content)[:MAX_KEYWORDS])
 
 
 def _content_words(text: str) -> list[str]:
@@ -238,10 +230,8 @@ def _load_weights() -> tuple[_Weights, list[array[int]]]:
 
 
 def rate_kinds(vector: Sequence[float]) -> Mapping[str, float]:
-    """How much a question is of each kind, by its vector of the reading model: about 1 for the right one, about 0 for others.
-
-    The weights are made by `python -m evals.routing --train` from questions that were written for the purpose.
-    """
+    """How much a question is of each kind, by its vector of the reading model: about 1 for the right one, else about 0."""
+    # The weights are made by `python -m evals.routing --train` from questions that were written for the purpose.
     weights, (mean, *rows) = _load_weights()
     if len(vector) != weights.size:
         return {}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evals.own_documents import ask_documents
-from nexi.llm.extractive._several import list_queries, split_question
-from nexi.llm.extractive.questions import read_question
+from nexi.llm.extractive.questions import list_queries, read_question, split_question
 from nexi.types import Answer
 
 FERRY = {

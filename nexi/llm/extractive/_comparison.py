@@ -27,8 +27,6 @@ _DATE = re.compile(
     r"(?P<y>1\d{3}|20\d{2})\b",
     re.I,
 )
-
-
 _LIFE_EVENT = re.compile(r"\b(?:born|birth|birthday|birthplace|die|died|death)\b", re.I)
 _LIFE_DATES = re.compile(r"\([^()]*\b\d{3,4}\b[^()]*\)|\b(?:born|died)\b[^.;]*\b\d{3,4}\b")
 # The date where it belongs, in brackets behind a name or behind the word: "born in Hiram, he read law in 1866" has none.
@@ -38,8 +36,6 @@ _LIFE_DAY = re.compile(
 )
 _LIFE_PLACES = re.compile(r"\b(?:born|died|death|birth|buried)\b[^.;]*\b(?:in|at|near) (?:the )?(?!(?:19|20|18)\d\d)[A-ZÀ-Þ]")
 _COMPARING = frozenset(ContentWords().stems("both same located used found"))
-
-
 _AUXILIARY = re.compile(r"^\W*(\w+)\s+")
 _CLAUSE_END = re.compile(r"[,;:(—–]| - |\b(?:and|but|because|which|although|since|while)\b")
 _NEGATION = re.compile(r"\b(?:not|no|never|cannot|non|neither|nor|without)\b|n['’]t\b", re.I)
@@ -60,14 +56,8 @@ def find_life_sign(question: Question) -> re.Pattern[str] | None:
     return _LIFE_DATES if question.wants == "date" else _LIFE_PLACES
 
 
-def tells_life(question: Question, text: str) -> bool:
-    """Whether a text says when or where someone was born or died, and that was asked."""
-    sign = find_life_sign(question)
-    return sign is not None and sign.search(text) is not None
-
-
 def tells_life_day(question: Question, text: str) -> bool:
-    """The same of the day alone, and only where it stands beside the word or the name."""
+    """Whether a text says on what day someone was born or died, beside the word or the name, and that was asked."""
     return find_life_sign(question) is _LIFE_DATES and _LIFE_DAY.search(text) is not None
 
 
@@ -97,10 +87,8 @@ def compare_sides(question: Question, one: Side, other: Side) -> str:
 
 
 def confirm_statement(question: Question, text: str, about: str) -> str:
-    """ "Yes." or "No." where a sentence says just what a question asks, in its words and their order; else nothing.
-
-    What the page is `about` need not be said again. One that hedges, says more, or tells of another time settles nothing.
-    """
+    """ "Yes." or "No." where a sentence says just what a question asks, in its words and their order; else nothing."""
+    # What the page is `about` need not be said again. One that hedges, says more, or tells of another time settles nothing.
     words = ContentWords()
     clause = _CLAUSE_END.split(text)[0]
     question_stems, clause_stems = words.stems(_AUXILIARY.sub("", question.text)), words.stems(clause)
@@ -142,8 +130,7 @@ def find_dates(text: str) -> list[_Value]:
 def _event_date(text: str, is_death: bool) -> _Value | None:
     dates = find_dates(text)
     if is_death:
-        alone = re.search(r"\bdied\b", text, re.I) and len(dates) == 1
-        return dates[1] if len(dates) > 1 else dates[0] if alone else None
+        dates = dates[1:] or (dates if re.search(r"\bdied\b", text, re.I) else [])
     return dates[0] if dates else None
 
 

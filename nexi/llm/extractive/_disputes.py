@@ -23,8 +23,6 @@ from nexi.llm.extractive._quotation import quote_sentence
 from nexi.llm.extractive._weights import load_weights
 from nexi.text.references import may_be_same
 
-__all__ = ["Settled", "settle_values"]
-
 
 class Settled(Struct, frozen=True):
     """The sentence that no better supported one contradicts, or all of a dispute that is not settled; and those set aside."""
@@ -39,10 +37,8 @@ class Settled(Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def find_altered(ranking: SentenceRanking) -> list[Scored]:
-    """The sentences in which a page differs from a copy of it, in the order of the pages, without those that no longer hold.
-
-    Texts that differ in many sentences are versions of each other and no copies that somebody has altered.
-    """
+    """The sentences in which a page differs from a copy of it, in the order of the pages, without those that no longer hold."""
+    # Texts that differ in many sentences are versions of each other and no copies that somebody has altered.
     prints = [shingles(page.text) for page in ranking.pages]
     altered: dict[tuple[int, int], Scored] = {}
     for one, other in permutations(range(len(prints)), 2):
@@ -81,11 +77,9 @@ def put_altered_first(
 
 
 def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored], about: str = "") -> Settled:
-    """A sentence beside those of other pages that say the same thing with another value.
-
-    `usable` are the sentences that hold for the time asked for and are not about another thing of the name. What differs in a
-    copy need not have a word of the question.
-    """
+    """A sentence beside those of other pages that say the same thing with another value."""
+    # `usable` are the sentences that hold for the time asked for and are not about another thing of the name. What differs in a
+    # copy need not have a word of the question.
     places = {(u.page, u.place) for u in usable}
     usable = [*usable, *(a for a in find_altered(ranking) if (a.page, a.place) not in places)]
     subject = about or ranking.subjects[s.page] or ranking.question.text

@@ -26,6 +26,7 @@ from nexi.text.words import find_words
 from nexi.types import Hit, PageView, SearchOutcome
 
 _YEAR = r"(?<![A-Za-z\d])(?:1\d{3}|20\d{2})s?(?![^\W年])|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
+_NUMBERED_MONTH = re.compile(r"[\d一二三四五六七八九十]月")
 _MONTH = r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 _SIGNS: dict[Wants, re.Pattern[str]] = {
     "date": re.compile(f"{_YEAR}|{_MONTH}"),
@@ -45,17 +46,14 @@ _CAPITAL = re.compile(r"(?<=[\w,;:(\"“'] )[\"“'(]?[A-ZÀ-Þ][\w'’-]+|(?<=[
 
 
 class Scored(Struct, frozen=True):
-    """A sentence with what speaks for it: `page` and `place` say where it stands, `covered` which words it holds.
-
-    A unit of a manual has a `last`, before which its last sentence stands.
-    """
+    """A sentence with what speaks for it: `page` and `place` say where it stands, `covered` which words it holds."""
 
     score: float
     page: int
     place: int
     sentence: PassageSentence
     covered: frozenset[str]
-    last: int = 0
+    last: int = 0  # of a unit of a manual, before which its last sentence stands
 
     @property
     def is_quotable(self) -> bool:
@@ -80,7 +78,9 @@ class SentenceRanking:
         self.wants = "code" if self.is_technical and question.wants in ("name", "") else question.wants
         self._titles = [frozenset(self.words.stems(self.name_page(number))) for number in range(len(self.pages))]
         self._stems = [self._read_stems(page, subject) for page, subject in zip(self.sentences, self.subjects, strict=True)]
-        counts, total = self.sentences_with(), sum(map(len, self._stems))  # words in few sentences say more
+        # words in few sentences say more
+        counts = Counter(s for page in self._stems for stems in page for s in question.weights.keys() & stems)
+        total = sum(map(len, self._stems))
         self.rarity = {stem: weight * find_rarity(counts[stem], total) for stem, weight in question.weights.items()}
         self._held = [[frozenset(self.rarity.keys() & stems) for stems in page] for page in self._stems]
         scored_sentences = [s for number in range(len(self.pages)) for s in self._score_page(number)]
@@ -103,10 +103,6 @@ class SentenceRanking:
     def all_words(self) -> frozenset[str]:
         """The words of all pages and their titles."""
         return frozenset().union(*self._titles, *(stems for page in self._stems for stems in page))
-
-    def sentences_with(self) -> Counter[str]:
-        """For each word of the question, the number of sentences it stands in."""
-        return Counter(s for page in self._stems for stems in page for s in self.question.weights.keys() & stems)
 
     def stems_of(self, page: int, place: int, last: int = 0) -> frozenset[str]:
         """The words of one sentence, or of several up to `last`."""
@@ -137,21 +133,15 @@ class SentenceRanking:
     def _read_stems(self, page: Sequence[PassageSentence], subject: str) -> list[list[str]]:
         """The words of each sentence; a fact of an infobox also says those of the subject, which it does not repeat."""
         about = [] if self.is_technical else self.words.stems(subject)
-        return [
-            [*about, *self.words.stems(sentence.text)] if is_fact(page, place) else self.words.stems(sentence.text)
-            for place, sentence in enumerate(page)
-        ]
+        return [[*(about if is_fact(page, n) else ()), *self.words.stems(s.text)] for n, s in enumerate(page)]
 
     def _name_rows(self, sentences: Sequence[PassageSentence]) -> list[PassageSentence]:
         """Rows that hold words of the question say which columns their cells are of; those asked for alone where any are."""
         columns: dict[tuple[str, ...], list[int]] = {}
         out: list[PassageSentence] = []
         for sentence in sentences:
-            if (
-                sentence.kind == "row"
-                and any(sentence.heads)
-                and self.question.weights.keys() & self.words.stems(sentence.text)
-            ):
+            has_heads = sentence.kind == "row" and any(sentence.heads)
+            if has_heads and self.question.weights.keys() & self.words.stems(sentence.text):
                 if sentence.heads not in columns:
                     columns[sentence.heads] = self._asked_columns(sentence.heads)
                 numbers = [n for n in columns[sentence.heads] if n < len(sentence.cells) and sentence.cells[n]]
@@ -184,10 +174,10 @@ class SentenceRanking:
         return frozenset(self.rarity.keys() & self._titles[number]).union(*self._held[number])
 
     def page_prior(self, number: int) -> float:
-        """What a page as a whole promises: how much of the question it covers, and whether it is about its subject."""
         return 1 + sum_points(self.describe_page(number), self.weights)
 
     def describe_page(self, number: int) -> dict[str, float]:
+        """What a page as a whole promises: how much of the question it covers, and whether it is about its subject."""
         title = self._titles[number]
         about = len(title & self.rarity.keys()) / len(title) if title else 0.0
         return {"cover": self.page_cover(number), "about": about, "first": 1 / (1 + number)}
@@ -259,8 +249,11 @@ def holds_wanted(ranking: SentenceRanking, sentence: PassageSentence) -> bool:
         return False
     if wants in ("person", "place", "name"):
         return next(find_new_names(ranking, sentence), "") != ""
-    if wants == "date" and ranking.question.language and _names_month(text, ranking.question.language):
-        return True
+    if wants == "date" and (language := ranking.question.language):
+        months = LANGUAGES[language].months
+        names_month = any(word in months for word in find_words(text.lower())) if months else _NUMBERED_MONTH.search(text)
+        if names_month:
+            return True
     sign = _SIGNS.get(wants)
     matches = (m.group() for m in sign.finditer(f"{sentence.label} {text}" if wants == "code" else text)) if sign else ()
     return any(m not in ranking.question.text for m in matches)
@@ -292,15 +285,6 @@ def find_new_names(ranking: SentenceRanking, sentence: PassageSentence) -> Itera
     """The capitalised words inside a sentence that the question does not say."""
     question_stems = ranking.question.weights.keys()
     return (m.group() for m in _CAPITAL.finditer(sentence.text) if not question_stems >= set(ranking.words.stems(m.group())))
-
-
-def _names_month(text: str, language: str) -> bool:
-    months = LANGUAGES[language].months
-    return (
-        any(word in months for word in find_words(text.lower()))
-        if months
-        else re.search(r"[\d一二三四五六七八九十]月", text) is not None
-    )
 
 
 def find_page_subject(title: str) -> str:

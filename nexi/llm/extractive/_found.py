@@ -42,29 +42,22 @@ class FoundPassage(Struct, frozen=True):
 
 
 def find_passages(question: Question, hits: Sequence[Hit], pages: Sequence[PageView] = ()) -> list[FoundPassage]:
-    """The passages of stored pages about code, the best first; none where the pages are about something else.
-
-    Of the pages that were read, passages are added that the search did not return.
-    """
+    """The passages of stored pages about code, the best first; none where the pages are about something else."""
+    # Of the pages that were read, passages are added that the search did not return.
     texts = {page.url: page.text for page in pages}
-    read = [
-        (place, hit, passage, tuple(read_sentences(passage)))
-        for place, hit in enumerate(hits)
-        for passage in (*hit.snippet.split(PASSAGE_GAP), *_other_passages(question, texts.get(hit.url, ""), hit.snippet))
-    ]
+    read: list[tuple[int, Hit, str, tuple[PassageSentence, ...]]] = []
+    for place, hit in enumerate(hits):
+        long = LongText(texts.get(hit.url, ""))
+        best = [long.chunks[number] for number, _ in long.rank_chunks(question.text)[:MAX_ALTERNATIVES]]
+        chunks = [chunk for chunk in best if chunk.text not in hit.snippet]
+        others = [f"# {heading_path(c.headings)}\n\n{c.text}" if c.headings else c.text for c in chunks]
+        read += [(place, hit, passage, read_sentences(passage)) for passage in (*hit.snippet.split(PASSAGE_GAP), *others)]
     every = [sentence for *_, sentences in read for sentence in sentences]
     if question.language or not is_about_code(every):
         return []
     words = ContentWords()
     found_passages = [_rate_passage(question.word_shares, words, *passage) for passage in read if passage[-1]]
     return sorted(found_passages, key=lambda passage: -passage.score)
-
-
-def _other_passages(question: Question, text: str, snippet: str) -> list[str]:
-    """The passages of a page that say most of a question, without those that are known."""
-    long = LongText(text)
-    best = [long.chunks[number] for number, _ in long.rank_chunks(question.text)[:MAX_ALTERNATIVES]]
-    return [f"# {heading_path(c.headings)}\n\n{c.text}" if c.headings else c.text for c in best if c.text not in snippet]
 
 
 def _rate_passage(
@@ -137,10 +130,8 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
 
 
 def _name_page(passage: FoundPassage) -> str:
-    """The name that a title begins with: a passage of a manual often names its command nowhere else.
-
-    "" where the title is long, or the name of a file, which stands nowhere in it.
-    """
+    """The name that a title begins with: a passage of a manual often names its command nowhere else."""
+    # "" where the title is long, or the name of a file, which stands nowhere in it.
     if unquote(passage.url).endswith(f"/{passage.title}"):
         return ""
     name = _SECTION_NUMBER.sub("", _CHAPTER.sub("", _TITLE_END.split(passage.title)[0].strip("` ")))

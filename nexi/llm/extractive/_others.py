@@ -17,21 +17,20 @@ from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._quotation import is_file_name, quote_sentence
 from nexi.llm.extractive._weights import load_weights
 
-__all__ = ["find_other_answers", "quote_briefly"]
-
 
 def find_other_answers(
     ranking: SentenceRanking, usable: Sequence[Scored], quoted: Sequence[Scored], compare: Compare | None
 ) -> list[Scored]:
-    """Sentences of further texts without a title that are about as near to the question as the best, with other values.
-
-    Pages with titles are told apart by these, and a question may need two of them.
-    """
+    """Sentences of further texts without a title that are about as near to the question as the best, with other values."""
+    # Pages with titles are told apart by these, and a question may need two of them.
     if compare is None or ranking.question.language or ranking.wants not in ("date", "number", "person", "place", "name"):
         return []
     quoted_pages = {s.page for s in quoted}
     untitled = [number for number, page in enumerate(ranking.pages) if is_file_name(page.title, page.url)]
-    best_of_page = [best for page in untitled if (best := _find_best(ranking, usable, page, compare)) is not None]
+    best_of_page: list[Candidate] = []  # the sentence that answers most likely, with what is asked for
+    for page in untitled:
+        candidates = rate_candidates(ranking, list_candidates(ranking, usable, [page]), compare)
+        best_of_page += [c for c in candidates if holds_wanted(ranking, c.scored.sentence)][:1]
     weights = load_weights(READING)
     most = max((best.nearness for best in best_of_page), default=0.0)
     others: list[Scored] = []
@@ -41,12 +40,6 @@ def find_other_answers(
         if s.page not in quoted_pages and is_near and _is_new(ranking, s, [*quoted, *others]):
             others.append(s)
     return others[: MAX_ALTERNATIVES - min(1, len(quoted))]
-
-
-def _find_best(ranking: SentenceRanking, usable: Sequence[Scored], page: int, compare: Compare) -> Candidate | None:
-    """The sentence of a page that answers most likely, with what is asked for."""
-    candidates = rate_candidates(ranking, list_candidates(ranking, usable, [page]), compare)
-    return next((c for c in candidates if holds_wanted(ranking, c.scored.sentence)), None)
 
 
 def _is_new(ranking: SentenceRanking, s: Scored, quoted: Sequence[Scored]) -> bool:

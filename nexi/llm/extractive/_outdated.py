@@ -29,8 +29,6 @@ from nexi.text.scope import (
 )
 from nexi.types import PageView
 
-__all__ = ["has_same_subject", "leave_out_outdated", "list_current_pages", "scope_of"]
-
 _DIGITS = re.compile(r"\d[\d.,]*")
 
 
@@ -68,16 +66,11 @@ def leave_out_outdated(ranking: SentenceRanking, usable: Sequence[Scored]) -> li
 
 
 def list_current_pages(question: Question, pages: Sequence[PageView]) -> list[PageView]:
-    """The pages without those that do not hold at the time asked for: drafts, and versions that another page replaces.
-
-    A version is replaced where the other says most of it again; the minutes of an earlier meeting stay.
-    """
+    """The pages without those that do not hold at the time asked for: drafts, and versions that another page replaces."""
+    # A version is replaced where the other says most of it again; the minutes of an earlier meeting stay.
     ranking = SentenceRanking(question, tuple(pages))
     scopes = [scope_of(page, question.text) for page in pages]
-    contents = [
-        [_content(ranking.stems_of(n, place)) for place in range(len(sentences))]
-        for n, sentences in enumerate(ranking.sentences)
-    ]
+    contents = [[_content(ranking.stems_of(n, place)) for place in range(len(own))] for n, own in enumerate(ranking.sentences)]
     periods = find_periods(question.text)
     others = find_others_of_family(scopes, ranking.parties)
     if asks_for_past(question.text):

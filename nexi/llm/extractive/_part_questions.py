@@ -13,8 +13,6 @@ from nexi.llm.extractive._choice import find_defined
 from nexi.llm.extractive._stretches import NAME_LINE
 from nexi.llm.extractive.passages import ContentWords
 
-__all__ = ["PartQuestion", "defines_thing", "is_pointer", "points_elsewhere", "read_part"]
-
 # Where something is, or what it is of: "triggers in SQLite", "indexes (PostgreSQL)". A manual does not repeat its own name.
 _OWN_NAME = r"(?:(?:an?|the) )?[A-Z][\w.+#’'-]*(?: [A-Z][\w.+#’'-]*)*"
 _CONTEXT = re.compile(

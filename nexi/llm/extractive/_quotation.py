@@ -25,17 +25,6 @@ from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import name_subject
 from nexi.types import PageView
 
-__all__ = [
-    "IDENTIFIER",
-    "fit_sentences",
-    "join_quotations",
-    "quote_sentence",
-    "quote_unit",
-    "quote_with_context",
-    "shorten_sentence",
-]
-
-
 # A name in code, such as an option, a function or a variable.
 IDENTIFIER = re.compile(r"^[`-]|\w\(|[a-z][_.][a-z]|^[a-z]+[-_][a-z]|^[A-Z_]{3,}$|[a-z][A-Z]")
 _AGENCY = re.compile(r"^(?:[A-Z][^()\n]{0,60})?\([A-Z][\w. ]{1,20}\)\s*(?:[—–]|--?)\s+(?=\S)")
@@ -49,15 +38,15 @@ def quote_sentence(evidence: SentenceRanking, s: Scored, quotations: Sequence[Sc
         return text
     page = evidence.pages[s.page]
     heads = (s.sentence.label, "" if is_file_name(page.title, page.url) else evidence.subjects[s.page])
-    head = next((h for h in heads if _is_identifier(h)), "")
+    # the name of something in code, rather than a heading in prose
+    short = (h for h in heads if 0 < len(h.split()) <= MAX_HEAD_WORDS and h.lower() not in SECTIONS)
+    head = next((h for h in short if IDENTIFIER.search(h)), "")
     return f"{head}: {text}" if head and flatten_words(head) not in flatten_words(text) else text
 
 
 def quote_with_context(evidence: SentenceRanking, s: Scored, quotations: Sequence[Scored] = ()) -> list[str]:
-    """A sentence with the list or the code that belongs to it, each item and each block of code a text of its own.
-
-    What is asked for in one word gets no list that would make it long.
-    """
+    """A sentence with the list or the code that belongs to it, each item and each block of code a text of its own."""
+    # What is asked for in one word gets no list that would make it long.
     own = quote_sentence(evidence, s, quotations)
     page = evidence.sentences[s.page]
     first, last = _find_block(evidence, s)
@@ -74,10 +63,8 @@ def quote_with_context(evidence: SentenceRanking, s: Scored, quotations: Sequenc
 
 
 def quote_unit(evidence: SentenceRanking, unit: Scored, quotations: Sequence[Scored] = ()) -> list[str]:
-    """The texts of a unit of a manual: its sentences, its items and its code, under the names that it stands under.
-
-    The names are left out where one of `quotations` stands under them already.
-    """
+    """The texts of a unit of a manual: its sentences, its items and its code, under the names that it stands under."""
+    # The names are left out where one of `quotations` stands under them already.
     page = evidence.sentences[unit.page]
     first = unit.place + (page[unit.place].kind == "label" and unit.last > unit.place + 1)
     names = (
@@ -95,7 +82,7 @@ def quote_unit(evidence: SentenceRanking, unit: Scored, quotations: Sequence[Sco
         else:
             texts += _list_items(sentences) if kind in ("item", "row") and len(sentences) > 1 else [s.text for s in sentences]
     speaks_alone = not IDENTIFIER.search(names) and len(texts[0].split()) >= MIN_SENTENCE_WORDS and texts[0][0].isupper()
-    if names and not speaks_alone and not is_item(texts[0]) and flatten_words(names) not in flatten_words(texts[0]):
+    if names and not speaks_alone and not texts[0].startswith("- ") and flatten_words(names) not in flatten_words(texts[0]):
         texts[0] = f"{names}: {texts[0]}"
     return texts
 
@@ -145,22 +132,14 @@ def _list_items(sentences: Sequence[PassageSentence]) -> Iterator[str]:
         yield f"- {whole if len(whole.split()) <= MAX_LINE_WORDS else parts[0]}"
 
 
-def is_item(text: str) -> bool:
-    return text.startswith("- ")
-
-
-def is_fence(text: str) -> bool:
-    return text.startswith("```")
-
-
 def join_quotations(lines: Sequence[tuple[str, int]]) -> str:
     """Quotations with their citation numbers as Markdown; code has none, since its sentence has."""
     out = ""
     for text, number in lines:
-        quotation = text if is_fence(text) else f"{text} [{number}]"
+        is_code, is_item = text.startswith("```"), text.startswith("- ")
         after_block = out.rpartition("\n")[2].startswith(("- ", "```"))
-        gap = "\n\n" if is_fence(text) or (after_block and not is_item(text)) else "\n" if is_item(text) else " "
-        out += (gap if out else "") + quotation
+        gap = "\n\n" if is_code or (after_block and not is_item) else "\n" if is_item else " "
+        out += (gap if out else "") + (text if is_code else f"{text} [{number}]")
     return out
 
 
@@ -183,10 +162,8 @@ def shorten_sentence(text: str, evidence: SentenceRanking, room: int, *, keeps_a
 
 
 def fit_sentences(texts: Sequence[str], evidence: SentenceRanking, room: int) -> list[str]:
-    """Sentences that belong together within `room` words.
-
-    The first of two leads to the page of the second, which answers, so that it loses its end first.
-    """
+    """Sentences that belong together within `room` words."""
+    # The first of two leads to the page of the second, which answers, so that it loses its end first.
     longest = max((len(text.split()) for text in texts), default=0)
     for count, keeps_asked in ((1, True), (1, False), (len(texts), True), (len(texts), False)):
         for limit in range(longest, MIN_SENTENCE_WORDS, -1):
@@ -209,9 +186,3 @@ def _without_heading(text: str, page: PageView, subject: str) -> str:
 def is_file_name(title: str, url: str) -> bool:
     """Whether a page has no title but the name of its file."""
     return bool(title) and unquote(url).rpartition("/")[2] == title
-
-
-def _is_identifier(text: str) -> bool:
-    """Whether a label is the name of something in code rather than a heading in prose."""
-    words = text.split()
-    return 0 < len(words) <= MAX_HEAD_WORDS and text.lower() not in SECTIONS and IDENTIFIER.search(text) is not None

@@ -23,16 +23,11 @@ from nexi.llm.extractive.answerability import rate_answer
 from nexi.text.references import find_namesakes, find_qualified, find_things_of_kind, name_subject
 from nexi.text.scope import asks_for_now, asks_for_past, asks_for_state, find_periods
 
-__all__ = ["Reading", "find_readings"]
-
 
 class Reading(Struct, frozen=True):
-    """A thing or a period that a question may mean, with the sentences that answer for it; all of them where pages disagree.
+    """A thing or a period that a question may mean, with the sentences that answer for it; all of them where pages disagree."""
 
-    The label is "" where nothing says what the page is about.
-    """
-
-    label: str
+    label: str  # "" where nothing says what the page is about
     sentences: tuple[Scored, ...]
     is_disputed: bool = False
     best: Candidate | None = None
@@ -40,10 +35,8 @@ class Reading(Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def find_readings(ranking: SentenceRanking, compare: Compare | None = None) -> list[Reading]:
-    """The readings of a question, each with its best sentence; none where it has only one.
-
-    An answer is written and then rated over the same pages, so that the last readings are remembered.
-    """
+    """The readings of a question, each with its best sentence; none where it has only one."""
+    # An answer is written and then rated over the same pages, so that the last readings are remembered.
     if ranking.question.choices:  # it names the things that it asks about
         return []
     usable = [s for s in ranking.ranked if s.is_quotable]
@@ -84,7 +77,12 @@ def _answer_otherwise(
     ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], readings: Sequence[Reading]
 ) -> Reading | None:
     """What a page that names none of the things says, where it answers the question with something that no reading has."""
-    reading = _answer_reading(ranking, usable, candidates, _name_page(ranking, candidates[0].scored.page))
+    page = ranking.pages[candidates[0].scored.page]
+    # what the page is about where that has a word of the question, else its title, unless it has only a file name
+    subject = name_subject(page.title, page.text)
+    is_named = ranking.question.weights.keys() & set(ranking.words.stems(subject))
+    label = subject if is_named else "" if is_file_name(page.title, page.url) else page.title
+    reading = _answer_reading(ranking, usable, candidates, label)
     best = reading.best
     if best is None or rate_answer(ranking, best, [best.scored.sentence.text]) != "yes":
         return None
@@ -93,14 +91,6 @@ def _answer_otherwise(
     quotations = " ".join(s.sentence.text for r in readings for s in r.sentences)
     is_repeated = any(re.search(rf"(?<!\w){re.escape(value)}(?!\w)", quotations) for value in values)
     return None if is_repeated and not reading.is_disputed else reading
-
-
-def _name_page(ranking: SentenceRanking, number: int) -> str:
-    """What a page is about where that has a word of the question, else its title; "" for one that has only a file name."""
-    page = ranking.pages[number]
-    subject = name_subject(page.title, page.text)
-    is_named = ranking.question.weights.keys() & set(ranking.words.stems(subject))
-    return subject if is_named else "" if is_file_name(page.title, page.url) else page.title
 
 
 def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], label: str) -> Reading:

@@ -12,9 +12,6 @@ from importlib import resources
 
 from nexi.llm.extractive._limits import MIN_NAME_CHARS, SAME
 
-__all__ = ["find_rarity", "find_similarity", "general_rarity", "has_same_root", "related_stems"]
-
-
 TOTAL = "*"  # the line that holds the number of all sentences
 
 

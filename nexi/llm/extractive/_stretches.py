@@ -16,8 +16,6 @@ from nexi.llm.extractive.passages import is_label, split_sentences
 from nexi.text.blocks import Block, list_cells, parse_blocks, read_block
 from nexi.text.plain import strip_markdown
 
-__all__ = ["NAME_LINE", "Stretch", "StretchLine", "count_words", "read_stretches", "render_lines"]
-
 # How a page of a manual begins: "cut - remove sections from lines".
 NAME_LINE = re.compile(r"^(\S+(?: \S+){0,3}?) (?:-|–|—) \w")
 _NUMBER = re.compile(r"^(?:Chapter\s+)?\d+(?:\.\d+)*\.?\s+|[¶#]\s*$")

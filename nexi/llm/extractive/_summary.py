@@ -24,10 +24,8 @@ _PART = re.compile(r"^\[(?:[a-z]+ )?(\d{1,4})\]\s*$", re.I | re.M)
 
 
 def summarise_text(instructions: Sequence[str], prompts: Sequence[str], max_tokens: int) -> str:
-    """The best sentences of the longest text given, in their order, within `max_tokens`.
-
-    What a system message says is never material, unless it is all there is.
-    """
+    """The best sentences of the longest text given, in their order, within `max_tokens`."""
+    # What a system message says is never material, unless it is all there is.
     texts = [*instructions, *prompts]
     material = max(prompts or instructions, key=len, default="")
     if len(prompts or instructions) == 1 and (between := _BETWEEN.search(material)):
@@ -54,22 +52,20 @@ def is_about_pages(question: str, pages: Sequence[PageView]) -> bool:
 
 def summarise_pages(pages: Sequence[PageView]) -> list[tuple[str, int]]:
     """What pages say, in sentences of their own: the first of each section, then the second ones, in the order of the page."""
-    return [line for page in pages for line in _open_sections(page, MAX_SECTION_WORDS // 2 // len(pages))]
-
-
-def _open_sections(page: PageView, room: int) -> list[tuple[str, int]]:
-    sections: dict[str, list[tuple[int, str]]] = {}
-    for place, sentence in enumerate(read_sentences(page.text)):
-        if sentence.kind in ("prose", "item") and len(sentence.text.split()) >= MIN_SUMMARY_WORDS:
-            sections.setdefault(sentence.label, []).append((place, sentence.text))
-    in_turn = [s for rank in zip_longest(*sections.values()) for s in rank if s]
-    lines: list[tuple[int, str]] = []
-    for place, text in in_turn:
-        room -= len(text.split())
-        if lines and room < 0:
-            break
-        lines.append((place, text))
-    return [(text, page.number) for _, text in sorted(lines)]
+    lines: list[tuple[str, int]] = []
+    for page in pages:
+        sections: dict[str, list[tuple[int, str]]] = {}
+        for place, sentence in enumerate(read_sentences(page.text)):
+            if sentence.kind in ("prose", "item") and len(sentence.text.split()) >= MIN_SUMMARY_WORDS:
+                sections.setdefault(sentence.label, []).append((place, sentence.text))
+        room, own = MAX_SECTION_WORDS // 2 // len(pages), list[tuple[int, str]]()
+        for place, text in (s for rank in zip_longest(*sections.values()) for s in rank if s):
+            room -= len(text.split())
+            if own and room < 0:
+                break
+            own.append((place, text))
+        lines += [(text, page.number) for _, text in sorted(own)]
+    return lines
 
 
 def pick_parts(texts: Sequence[str], count: int) -> list[int]:

@@ -28,8 +28,6 @@ from nexi.llm.extractive._related import find_similarity
 from nexi.llm.extractive._weights import load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 
-__all__ = ["choose_sides", "describe_units", "find_units", "pick_apart", "rate_choices", "unit_text"]
-
 MAX_COMPARED_UNITS = MAX_COMPARED // 2
 UNIT_WORDS, UNIT_READING = "units.json", "units-reading.json"
 _BLOCKS = ("item", "row", "code")
@@ -44,33 +42,23 @@ class Unit(Struct, frozen=True):
 
 @lru_cache(maxsize=2)
 def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Candidate]:
-    """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer.
-
-    An answer is written and then rated over the same pages, so that the last choices are remembered.
-
-    A question in a few words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
-    """
+    """The units of manuals, where a reading model can compare them, else the sentences, by their chance to answer."""
+    # An answer is written and then rated over the same pages, so that the last choices are remembered.
+    # A question in a few words asks for what the manual has on them; a longer one says which fact it wants: a sentence.
     is_broad = ranking.is_technical and not ranking.question.language and len(ranking.question.weights) < MIN_SENTENCE_WORDS
-    units = rate_units(ranking, compare) if compare and is_broad else []
-    return units or rate_candidates(ranking, leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable]), compare)
-
-
-def rate_units(ranking: SentenceRanking, compare: Compare) -> list[Candidate]:
-    """The units that promise most by their chance to answer, best first; none where no model can tell."""
-    units, rows = describe_units(ranking)
-    indices = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED_UNITS]
-    nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in indices])
-    if nearness is None:
-        return []
-    features = [{**rows[i], "nearness": near} for i, near in zip(indices, nearness, strict=True)]
-    return share_chances([units[i] for i in indices], features, load_weights(UNIT_READING))
+    if compare and is_broad:
+        units, rows = describe_units(ranking)
+        indices = pick_apart(units, [sum_points(row, load_weights(UNIT_WORDS)) for row in rows])[:MAX_COMPARED_UNITS]
+        nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in indices])
+        if indices and nearness is not None:  # None where no model can tell
+            features = [{**rows[i], "nearness": near} for i, near in zip(indices, nearness, strict=True)]
+            return share_chances([units[i] for i in indices], features, load_weights(UNIT_READING))
+    return rate_candidates(ranking, leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable]), compare)
 
 
 def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) -> list[Scored]:
-    """The best sentence or unit about each of two things that a question sets side by side; none where one has none.
-
-    What stands under the name of one, on its page, or says what it is comes first, in the order of the page.
-    """
+    """The best sentence or unit about each of two things that a question sets side by side; none where one has none."""
+    # What stands under the name of one, on its page, or says what it is comes first, in the order of the page.
     choices = ranking.question.choices
     stems = [frozenset(ranking.words.stems(choice)) for choice in choices]
     pool = list(_score_units(ranking)) if as_units else [s for s in ranking.ranked if s.is_quotable]
@@ -139,12 +127,11 @@ def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
                 last += 1
             if last > place + 1:
                 yield Unit(place, last)
-        yield from (Unit(i, i + 1) for i in range(place, last) if _stands_alone(page[i]))
+        for i in range(place, last):
+            kind, is_long = page[i].kind, len(page[i].text.split()) >= MIN_SENTENCE_WORDS
+            if kind != "head" and (kind != "label" or is_long):
+                yield Unit(i, i + 1)
         place = last
-
-
-def _stands_alone(sentence: PassageSentence) -> bool:
-    return sentence.kind != "head" and (sentence.kind != "label" or len(sentence.text.split()) >= MIN_SENTENCE_WORDS)
 
 
 def _end_of_entry(page: Sequence[PassageSentence], label: int) -> int:
@@ -189,14 +176,8 @@ def _score_units(ranking: SentenceRanking) -> Iterator[Scored]:
                 text = "\n".join(sentence.text for sentence in page[unit.first : unit.last])
                 whole = PassageSentence(text, head.block, label, head.kind)
                 score = prior * weigh_words(ranking.rarity, (words, frozenset(), labels[label], title))
-                yield Scored(
-                    score / (1 + ranking.weights["length"] * len(text.split())),
-                    number,
-                    unit.first,
-                    whole,
-                    words,
-                    unit.last,
-                )
+                score /= 1 + ranking.weights["length"] * len(text.split())
+                yield Scored(score, number, unit.first, whole, words, unit.last)
 
 
 class _Describer:

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-__all__ = ["load_weights", "sum_points"]
-
 
 @cache
 def load_weights(name: str) -> Mapping[str, float]:

@@ -26,9 +26,6 @@ from nexi.llm.extractive.questions import Question, read_question
 from nexi.text.scope import find_words_for_now
 from nexi.types import Answered
 
-__all__ = ["answer_score", "are_missed", "asks_briefly", "describe_rating", "rate_answer", "rate_words"]
-
-
 FACTS = ("person", "date", "number", "place")  # kinds of things that a question wants and any sentence may have
 MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too little to be refused
 # The weights of the five figures, and of an answer that a reading model has chosen; both files have the points or the chance
@@ -49,36 +46,34 @@ _SAYS_WHAT = re.compile(
 
 def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str], compare: Compare | None = None) -> Answered:
     """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages."""
-    rating, question = _rate_alone(ranking, best, lines), ranking.question
-    if rating == "no" and compare and question.context and not question.language:
-        return "likely" if _answers_follow_up(ranking, lines, compare) else "no"
-    return rating
-
-
-def _answers_follow_up(ranking: SentenceRanking, lines: Sequence[str], compare: Compare) -> bool:
-    """Whether lines answer a question in a conversation, which leaves out what was said before: by the whole conversation.
-
-    The page of a subject has many dates, numbers, people and places. Where one is asked for by a question that does not refer
-    back, the line that holds it must be nearer to the question itself.
-    """
-    question, weights = ranking.question, load_weights(RATING)
+    # A question in a conversation leaves out what was said before, so that lines may answer it by the whole conversation. The
+    # page of a subject has many dates, numbers, people and places. Where one is asked for by a question that does not refer
+    # back, the line that holds it must be nearer to the question itself.
+    rating, question, weights = _rate_alone(ranking, best, lines), ranking.question, load_weights(RATING)
+    if rating != "no" or not compare or not question.context or question.language:
+        return rating
     nearness = compare(f"{question.context} {question.text}", lines) or (0.0,)
     if question.wants in FACTS and not _REFERS_BACK.search(question.text):
         own_nearness = compare(question.text, lines) or ()
         held = [near for near, line in zip(own_nearness, lines, strict=False) if holds_wanted(ranking, PassageSentence(line))]
         if max(held, default=0.0) < weights["near to question"]:
-            return False
-    return max(nearness) >= weights["near to conversation"]
+            return "no"
+    return "likely" if max(nearness) >= weights["near to conversation"] else "no"
 
 
 def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
-    """The rating of an answer by the question's own words.
-
-    A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at most
-    likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
-    """
-    rating = _rate_reading(ranking, best, lines)
-    thing = ranking.question.thing
+    """The rating of an answer by the question's own words."""
+    question, thing = ranking.question, ranking.question.thing
+    rating: Answered
+    if not best.nearness or _AND.search(question.text) or _URL.search(question.text):
+        rating = rate_words(question, ranking)  # no one sentence answers a question of two parts
+    else:
+        weights = load_weights(RATING)
+        points = sum_points(describe_rating(ranking, best, lines), weights)
+        likely = weights["likely unit" if best.scored.last else "likely few" if asks_briefly(question) else "likely"]
+        rating = "no" if points < likely else "yes" if points >= weights["yes"] else "likely"
+    # A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at
+    # most likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
     if rating == "no" or not thing or best.scored.last or _explains(thing, ranking.subjects[best.scored.page], lines):
         return rating
     word = re.escape(thing)
@@ -86,16 +81,6 @@ def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
         rf"\b{word}\b(?: \([^)]*\))?, (?:which|who|an?)\b|\b(?:called|termed|known as) (?:an? |the )?{word}\b", re.I
     )
     return "likely" if " " in thing or any(map(in_passing.search, lines)) else "no"
-
-
-def _rate_reading(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
-    question = ranking.question
-    if not best.nearness or _AND.search(question.text) or _URL.search(question.text):
-        return rate_words(question, ranking)  # no one sentence answers a question of two parts
-    weights = load_weights(RATING)
-    points = sum_points(describe_rating(ranking, best, lines), weights)
-    likely = weights["likely unit" if best.scored.last else "likely few" if asks_briefly(question) else "likely"]
-    return "no" if points < likely else "yes" if points >= weights["yes"] else "likely"
 
 
 def rate_words(question: Question, ranking: SentenceRanking) -> Answered:
@@ -189,12 +174,16 @@ def describe_words(question: Question, ranking: SentenceRanking) -> dict[str, fl
     if not best or not any(weights.values()):
         return dict.fromkeys(("best", "together", "names", "subject", "pairs"), 0.0)
     share = max(weigh_words(weights, ranking.words_by_place(s)) for s in best)
+    name_words = [word for word in _WORD.findall(question.text)[1:] if word[0].isupper() or word[0].isdigit()]
+    names = {stem for word in name_words for stem in ranking.words.stems(word)} & weights.keys()
+    of_names = _sum_of(weights, names)
     # The best sentence and one more, each with what stands around it.
     around = [frozenset[str]().union(*ranking.words_by_place(s)) for s in best]
     return {
         "best": share,
         "together": max(_sum_of(weights, around[0] | other) for other in around),
-        "names": _share_of_names(question, ranking, weights, share),
+        # the share of the names and numbers that occur on any page; for a question without one, the best share
+        "names": _sum_of(weights, names & ranking.all_words()) / of_names if of_names else share,
         "subject": float(any(is_named(subject, question.text) for subject in ranking.subjects)),
         "pairs": max(ranking.shared_pairs(s) for s in best) / max(1, len(question.pairs)),
     }
@@ -208,11 +197,3 @@ def _find_measures(question: Question, ranking: SentenceRanking) -> set[str]:
 
 def _sum_of(weights: Mapping[str, float], words: Iterable[str]) -> float:
     return sum(weights.get(word, 0.0) for word in set(words))
-
-
-def _share_of_names(question: Question, ranking: SentenceRanking, weights: Mapping[str, float], share: float) -> float:
-    """The share of the question's names and numbers that occur on any page; for a question without one, the best share."""
-    name_words = [word for word in _WORD.findall(question.text)[1:] if word[0].isupper() or word[0].isdigit()]
-    names = {stem for word in name_words for stem in ranking.words.stems(word)} & weights.keys()
-    whole = _sum_of(weights, names)
-    return _sum_of(weights, names & ranking.all_words()) / whole if whole else share

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -51,11 +51,10 @@ from nexi.llm.extractive._quotation import (
     shorten_sentence,
 )
 from nexi.llm.extractive._readings import Reading, find_readings
-from nexi.llm.extractive._several import split_question
 from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import choose_sides, rate_choices
 from nexi.llm.extractive.answerability import are_missed, asks_briefly, rate_answer, rate_words
-from nexi.llm.extractive.questions import Question, find_names, narrow_queries, read_question
+from nexi.llm.extractive.questions import Question, find_names, narrow_queries, read_question, split_question
 from nexi.text.languages import detect_language
 from nexi.text.plain import strip_markdown
 from nexi.types import Answered, Hit, PageView
@@ -69,23 +68,23 @@ _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
 class ExtractiveAnswer(Struct, frozen=True):
-    """Quoted sentences with their citation numbers, after an optional short answer.
-
-    Where `answered` is "no", the lines are the closest passages. `parts` are the answers to each of several questions.
-    """
+    """Quoted sentences with their citation numbers, after an optional short answer."""
 
     lines: tuple[tuple[str, int], ...] = ()
     short: str = ""
-    answered: Answered = "no"
-    parts: tuple[tuple[str, ExtractiveAnswer], ...] = ()
+    answered: Answered = "no"  # the lines are then the closest passages
+    parts: tuple[tuple[str, ExtractiveAnswer], ...] = ()  # the answers to each of several questions
 
 
 def compose_answer(question: Question, pages: Sequence[PageView], compare: Compare | None = None) -> ExtractiveAnswer:
-    """The answer to a question from pages that were read; without lines when nothing in them bears on it.
-
-    Of several questions in one, each is answered by itself.
-    """
-    parts = [(part.text, _compose_one(part, _list_own_pages(part, pages), compare)) for part in split_question(question)]
+    """The answer to a question from pages that were read; without lines when nothing in them bears on it."""
+    # Of several questions in one, each is answered by itself.
+    parts: list[tuple[str, ExtractiveAnswer]] = []
+    for part in split_question(question):
+        names = find_names(part.text.partition(" ")[2])
+        # the pages with a name of this question: those of the other questions were read too
+        own = [page for page in pages if any(name in f"{page.title}\n{page.text}" for name in names)]
+        parts.append((part.text, _compose_one(part, own or list(pages), compare)))
     if not parts:
         return _compose_one(question, pages, compare)
     ratings = {answer.answered for _, answer in parts}
@@ -93,12 +92,6 @@ def compose_answer(question: Question, pages: Sequence[PageView], compare: Compa
         return replace(_compose_one(question, pages, compare), short="", answered="no")
     lines = tuple(dict.fromkeys(line for _, answer in parts if answer.answered != "no" for line in answer.lines))
     return ExtractiveAnswer(lines, answered=ratings.pop() if len(ratings) == 1 else "likely", parts=tuple(parts))
-
-
-def _list_own_pages(part: Question, pages: Sequence[PageView]) -> list[PageView]:
-    """The pages with a name of the question: those of the other questions were read too."""
-    names = find_names(part.text.partition(" ")[2])
-    return [page for page in pages if any(name in f"{page.title}\n{page.text}" for name in names)] or list(pages)
 
 
 def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare | None) -> ExtractiveAnswer:
@@ -109,7 +102,12 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
     quotable = [s for s in evidence.ranked if s.is_quotable]
     if not quotable:
         return ExtractiveAnswer(answered=rate_words(question, evidence))
-    if (readings := find_readings(evidence, compare)) and _are_answered(evidence, readings):
+    readings = find_readings(evidence, compare)
+    texts_of_readings = ((r.best, [quote_sentence(evidence, s) for s in r.sentences]) for r in readings if r.best)
+    # the pages answer for a reading, by their words or by what was read
+    if readings and (
+        rate_words(question, evidence) != "no" or any(rate_answer(evidence, *t) != "no" for t in texts_of_readings)
+    ):
         quoted = [s for reading in readings for s in reading.sentences]
         others = [s for reading in readings if not reading.label for s in reading.sentences]
         others += find_other_answers(evidence, leave_out_outdated(evidence, quotable), quoted, compare)
@@ -133,12 +131,6 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
     room = MAX_WORDS - len(NOT_ANSWERED.split())
     nearest = [c.scored for c in rate_choices(evidence, compare)[:MAX_PAGES]]
     return ExtractiveAnswer(_quote_lines(evidence, nearest, room), answered=rating)
-
-
-def _are_answered(evidence: SentenceRanking, readings: Sequence[Reading]) -> bool:
-    """Whether the pages answer for a reading, by their words or by what was read."""
-    texts = [(r.best, [quote_sentence(evidence, s) for s in r.sentences]) for r in readings if r.best]
-    return rate_words(evidence.question, evidence) != "no" or any(rate_answer(evidence, *text) != "no" for text in texts)
 
 
 class AnswerDraft(Struct, frozen=True):
@@ -235,17 +227,14 @@ def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> t
 
 def _quote_others(evidence: SentenceRanking, sentences: Sequence[Scored], lead: str = "") -> tuple[tuple[str, int], ...]:
     """In one line what pages answer with different values."""
-    leads = [lead, *[""] * len(sentences)]
-    return tuple(
-        (lead + quote_briefly(evidence, s), evidence.pages[s.page].number) for lead, s in zip(leads, sentences, strict=False)
-    )
+    quotations = [quote_briefly(evidence, s) for s in sentences]
+    texts = [lead + text for text in quotations[:1]] + quotations[1:]
+    return tuple((text, evidence.pages[s.page].number) for text, s in zip(texts, sentences, strict=True))
 
 
 def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
-    """The first unit, and others while there is room and it is not certain that those before them answer.
-
-    Where a page says what the thing asked about is, the rest comes from that page too.
-    """
+    """The first unit, and others while there is room and it is not certain that those before them answer."""
+    # Where a page says what the thing asked about is, the rest comes from that page too.
     if evidence.question.form == "definition" and units[0].features.get("defines"):
         units = [unit for unit in units if unit.scored.page == units[0].scored.page]
     lines: list[tuple[Scored, list[str]]] = []
@@ -262,10 +251,8 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple
 
 
 def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely by a reading model, and others that may while that is not certain.
-
-    Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
-    """
+    """The sentence that answers most likely by a reading model, and others that may while that is not certain."""
+    # Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
     most, least = (2 * MAX_SENTENCES, 0.0) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
     sentences, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
@@ -309,10 +296,8 @@ def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, co
 
 
 def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """Without the sentences of the best page that only name what it is about, where another one of it says more.
-
-    One that holds the wanted kind of thing, such as a number, stays: "The Moon is 384,400 km away" says how far it is.
-    """
+    """Without the sentences of the best page that only name what it is about, where another one of it says more."""
+    # One that holds the wanted kind of thing, such as a number, stays: "The Moon is 384,400 km away" says how far it is.
     page = candidates[0].scored.page
     other_stems = evidence.question.weights.keys() - frozenset(evidence.words.stems(evidence.subjects[page]))
     informative = [
@@ -327,11 +312,9 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
 
 
 def _quote_lines(evidence: SentenceRanking, sentences: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
-    """The chosen sentences with their citation numbers: the best one, then those of its page.
-
-    The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
-    needed share the room.
-    """
+    """The chosen sentences with their citation numbers: the best one, then those of its page."""
+    # The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
+    # needed share the room.
     lines: list[tuple[Scored, list[str]]] = []
     for s in sentences:
         texts = quote_with_context(evidence, s, [o for o, _ in lines])
@@ -359,23 +342,19 @@ def _says_the_same(text: str, other: str) -> bool:
 
 
 class NextStep(Struct, frozen=True):
-    """Where pages that say only a part of the question lead on.
+    """Where pages that say only a part of the question lead on."""
 
-    `links` are pages that their best sentences link to. `queries` hold the name that the question goes by way of, that a page
-    gives and that no page read is about; or, where the pages tell of something else, what the question names itself.
-    `named` are further hits whose subject a page names, where what was read answers, but no page says enough alone.
-    """
-
-    links: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()  # pages that their best sentences link to
+    # The name that the question goes by way of, that a page gives and that no page read is about; or, where the pages tell of
+    # something else, what the question names itself.
     queries: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()  # further hits whose subject a page names, where what was read answers, but no page says enough
 
 
 def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence[Hit], read_urls: Container[str]) -> NextStep:
     """What to read or search next; of `hits` the best come first, and `read_urls` are left out."""
     evidence = rank_sentences(question, tuple(pages))
-    usable = [s for s in evidence.ranked if s.is_quotable]
-    graph = _Subjects(evidence, usable)
+    graph = _Subjects(evidence, [s for s in evidence.ranked if s.is_quotable])
     name = graph.next_name()
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
     partial = max(map(evidence.page_cover, range(len(pages))), default=0.0) < ONE_PAGE
@@ -395,8 +374,7 @@ class _Subjects:
 
     def sides(self) -> list[tuple[Side, Scored]]:
         """The two alternatives of the question with the first words of their pages."""
-        choices = self.evidence.question.choices
-        candidates = [self._find_side(choice, self._pages_about(choice)) for choice in choices]
+        candidates = [self._find_side(choice, self._pages_about(choice)) for choice in self.evidence.question.choices]
         if len(candidates) != 2 or not all(candidates):
             pages = [n for n, is_named in enumerate(self.named) if is_named]
             candidates = [self._find_side(self.evidence.subjects[n], [n]) for n in pages]
@@ -420,15 +398,12 @@ class _Subjects:
 
     def linked_pair(self) -> list[Scored]:
         """Two sentences of two pages that belong together, or nothing."""
-        best: tuple[float, list[Scored]] = (0.0, [])
         pages = [n for n, is_named in enumerate(self.named) if is_named]
         best_page = self.usable[0].page
-        for first in dict.fromkeys((*pages, best_page) if self.needs_another_page(best_page) else pages):
-            for second in range(len(self.flat)):
-                pair = self._pair_pages(first, second)
-                if pair and (score := sum(s.score for s in pair)) > best[0]:
-                    best = (score, pair)
-        return best[1]
+        firsts = dict.fromkeys((*pages, best_page) if self.needs_another_page(best_page) else pages)
+        pairs = (self._pair_pages(first, second) for first in firsts for second in range(len(self.flat)))
+        best = max(pairs, key=lambda pair: sum(s.score for s in pair), default=[])
+        return best if sum(s.score for s in best) > 0 else []
 
     def needs_another_page(self, page: int) -> bool:
         """Whether a page leaves a part of the question unsaid that another page says."""
@@ -464,16 +439,14 @@ class _Subjects:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
         about = [n for n, is_subject in enumerate(self.named) if is_subject] or [s.page for s in self.usable[:1]]
         partial = [n for n in about if self.evidence.page_cover(n) < ONE_PAGE]
-        best = [s for s in self.usable if s.page in partial][:MAX_SENTENCES]
         question_text = flatten_words(self.evidence.question.text)
-        return list(
-            dict.fromkeys(
-                url
-                for s in best
-                for label, url in _find_links(self.evidence.pages[s.page].text, s.sentence.text)
-                if flatten_words(label) not in question_text
-            )
-        )
+        urls: list[str] = []
+        for s in [s for s in self.usable if s.page in partial][:MAX_SENTENCES]:
+            for match in _LINK.finditer(self.evidence.pages[s.page].text):
+                label = strip_markdown(match[1])
+                is_said = len(label) >= MIN_NAME_CHARS and label in s.sentence.text
+                urls += [match[2]] if is_said and flatten_words(label) not in question_text else []
+        return list(dict.fromkeys(urls))
 
     def _pair_pages(self, first: int, second: int) -> list[Scored]:
         about = self.flat[second]
@@ -513,9 +486,7 @@ class _Subjects:
             self._texts[key] = flatten_words(s.sentence.text)
         text, about = self._texts[key], self.flat[page]
         name, comma, _ = self.evidence.subjects[page].partition(",")
-        if comma and len(name.split()) > 1 and flatten_words(name) in text:
-            return True
-        if about in text:
+        if about in text or (comma and len(name.split()) > 1 and flatten_words(name) in text):
             return True
         words = about.split()
         return len(words) > 1 and words[0] in text and re.search(r" (?:\w+ )?".join(map(re.escape, words)), text) is not None
@@ -532,24 +503,12 @@ class _Subjects:
         return next((s for s in start if find_dates(s.sentence.text)), start[0] if start else None)
 
 
-def _find_links(markdown: str, sentence: str) -> Iterator[tuple[str, str]]:
-    """The links of a page whose label a sentence says, in the order of the page."""
-    for match in _LINK.finditer(markdown):
-        label = strip_markdown(match[1])
-        if len(label) >= MIN_NAME_CHARS and label in sentence:
-            yield label, match[2]
-
-
 def _name_after(text: str, cues: set[str], familiar_text: str) -> str:
     """The first new name that follows one of the cue words within a few words."""
     words = re.findall(r"[\w'’-]+", text)
-    for place, word in enumerate(words):
-        if word.lower() in cues:
-            rest = " ".join(words[place + 1 : place + 1 + MAX_HEAD_WORDS])
-            for name in find_names(rest):
-                if flatten_words(name) not in familiar_text and len(name.split()) > 1:
-                    return name
-    return ""
+    places = (place for place, word in enumerate(words, 1) if word.lower() in cues)
+    names = (name for place in places for name in find_names(" ".join(words[place : place + MAX_HEAD_WORDS])))
+    return next((name for name in names if flatten_words(name) not in familiar_text and len(name.split()) > 1), "")
 
 
 def _fill_room(
@@ -580,10 +539,8 @@ def _fill_room(
 
 
 def _min_share(evidence: SentenceRanking, s: Scored, pages: set[int], covered_words: frozenset[str]) -> float:
-    """The share of the best score a sentence needs: more on a further page once every word of the question is said.
-
-    There, a sentence that names a page already quoted only leads back to it.
-    """
+    """The share of the best score a sentence needs: more on a further page once every word of the question is said."""
+    # There, a sentence that names a page already quoted only leads back to it.
     if s.page in pages or not evidence.rarity.keys() <= covered_words:
         return ENOUGH
     leads_back = any(is_named(evidence.subjects[page], s.sentence.text) for page in pages)

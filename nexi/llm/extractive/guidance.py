@@ -24,9 +24,6 @@ from nexi.llm.extractive.passages import ContentWords, PassageSentence
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
 
-__all__ = ["adds_answer", "choose_passages"]
-
-
 MAX_OPENING = 2  # sentences
 GAP = " … "
 _CITATION = re.compile(r"\[\d+\]")
@@ -35,11 +32,9 @@ _NAME = re.compile(r"\b[^\W\d_a-z][\w.,'’-]*")  # numbers are compared by the 
 
 
 def choose_passages(question: str, pages: Sequence[PageView]) -> str:
-    """The best windows of the pages and what each page says first, under the number and title of their page.
-
-    "" where a model should not be asked: the built-in model decides the question itself, needs two pages of prose for its
-    answer, which small models mix up, or finds no answer in them.
-    """
+    """The best windows of the pages and what each page says first, under the number and title of their page."""
+    # "" where a model should not be asked: the built-in model decides the question itself, needs two pages of prose for its
+    # answer, which small models mix up, or finds no answer in them.
     read = read_question(question)
     readable = [page for page in pages if page.text and not page.error]
     draft = compose_answer(read, readable) if readable else None
@@ -54,10 +49,8 @@ def choose_passages(question: str, pages: Sequence[PageView]) -> str:
 
 
 def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
-    """Whether a text says more than its question and the titles of its pages, and names nothing beyond the best quotation.
-
-    Passages lie side by side, and a small model joins a name of one to the facts of another.
-    """
+    """Whether a text says more than its question and the titles of its pages, and names nothing beyond the best quotation."""
+    # Passages lie side by side, and a small model joins a name of one to the facts of another.
     words = ContentWords()
     best = _CITATION.split(quotation)[0]  # the sentence that answers best stands first
     question_stems, quotation_stems = set(words.stems(f"{question} {titles}")), set(words.stems(best))
@@ -82,22 +75,15 @@ def _choose_places(ranking: SentenceRanking, quotations: Sequence[str]) -> dict[
             break
         windows += 1
         opening = _find_opening(ranking, candidate.page)
-        around = (candidate.place - 1, candidate.place + 1)
-        for place in (candidate.place, *opening, *around):
-            room -= _take_place(ranking, places.setdefault(candidate.page, set()), candidate.page, place, room)
+        for place in (candidate.place, *opening, candidate.place - 1, candidate.place + 1):
+            own, sentences = places.setdefault(candidate.page, set()), ranking.sentences[candidate.page]
+            if place in own or not 0 <= place < len(sentences) or not _is_readable(sentences[place]):
+                continue
+            length = len(sentences[place].text.split())
+            if length <= room:
+                own.add(place)
+                room -= length
     return places
-
-
-def _take_place(ranking: SentenceRanking, places: set[int], page: int, place: int, room: int) -> int:
-    """Add a sentence that can be read and fits; how many words that took."""
-    sentences = ranking.sentences[page]
-    if place in places or not 0 <= place < len(sentences) or not _is_readable(sentences[place]):
-        return 0
-    length = len(sentences[place].text.split())
-    if length > room:
-        return 0
-    places.add(place)
-    return length
 
 
 def _find_opening(ranking: SentenceRanking, page: int) -> list[int]:

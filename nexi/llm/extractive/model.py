@@ -8,6 +8,8 @@ answer taken from the pages, costs nothing, and gives the same reply to the same
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,17 +24,13 @@ from nexi.llm.extractive._evidence import rank_hits
 from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_PAGES_READ, MAX_QUESTION_CHARS, MAX_ROUNDS
 from nexi.llm.extractive._quotation import join_quotations
-from nexi.llm.extractive._several import list_queries, split_question
 from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts, summarise_pages, summarise_text
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
-from nexi.llm.extractive.questions import Question, extract_keywords, read_question
+from nexi.llm.extractive.questions import Question, extract_keywords, list_queries, read_question, split_question
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.text.references import find_namesakes, find_qualified
 from nexi.text.scope import DocumentScope, order_versions, read_scope
-from nexi.types import Finish, Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
-
-__all__ = ["Extractive"]
-
+from nexi.types import Message, PageView, Reply, SearchOutcome, ToolCall, ToolSpec, Usage
 
 MORE_PAGES = 2
 NOTHING_READ = "No page could be read, so this question has no answer from the web."
@@ -136,27 +134,21 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
     knows_only_where = turn.known is not None and not turn.stored and not turn.searches and not turn.reads
     unread = [] if knows_only_where else [u for u in _wanted_urls(turn) if u not in turn.asked]
     reading = next((name for name in READING if name in tools), "")
+    whole = {"get_full": True} if reading == "web_get" else {}
     searching = next((name for name in SEARCHING if name in tools), "")
     if reading and unread and (count := _pages_to_read(turn)):
-        whole = {"get_full": True} if reading == "web_get" else {}
         return _call_reply(reading, {"urls": unread[:count], **whole}, step)
-    step_on = _find_next_step(turn)
+    step_on = NextStep()
+    if turn.reads == 1 and turn.searches <= 1 and turn.quotable_pages:  # only where the first pages lead on, so that a run ends
+        hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
+        best_hits = [hits[url] for url in rank_hits(turn.question, turn.latest)]
+        step_on = find_next_step(turn.question, turn.quotable_pages, best_hits, turn.asked)
     if searching and (queries := _choose_queries(turn, step_on.queries)):
         return _call_reply(searching, {"queries": queries}, step)
     further = list(dict.fromkeys((*step_on.links[:MORE_PAGES], *step_on.named[:MORE_PAGES])))
     if reading and further and turn.reads < MAX_ROUNDS:
-        whole = {"get_full": True} if reading == "web_get" else {}
         return _call_reply(reading, {"urls": further, **whole}, step)
     return None
-
-
-def _find_next_step(turn: _ExtractiveQuestion) -> NextStep:
-    """Where the first pages lead on; only these, so that a run ends."""
-    if turn.reads != 1 or turn.searches > 1 or not turn.quotable_pages:
-        return NextStep()
-    hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
-    best_hits = [hits[url] for url in rank_hits(turn.question, turn.latest)]
-    return find_next_step(turn.question, turn.quotable_pages, best_hits, turn.asked)
 
 
 def _pages_to_read(turn: _ExtractiveQuestion) -> int:
@@ -235,7 +227,10 @@ def _render_parts(draft: ExtractiveAnswer) -> str:
 
 def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     """The last question, what was searched and read for it, and every page of the conversation."""
-    results = _result_places(messages)
+    # Tool messages, and later user messages that carry pages as text because no tools were offered.
+    first = next((i for i, m in enumerate(messages) if m.role == "user"), 0)
+    has_pages = [m.role == "user" and i > first and bool(_PAGE_TEXT.search(m.content)) for i, m in enumerate(messages)]
+    results = [i for i, m in enumerate(messages) if m.role == "tool" or has_pages[i]]
     # A user message straight after a tool's result would be the loop speaking.
     places = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
     at = ([i for i in places if i - 1 not in results] or places or [0])[-1]
@@ -247,55 +242,35 @@ def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     here = [messages[i] for i in results if i > at]
     local_results = [m for m in here if names.get(m.tool_call_id) == LOCAL]
     tool_names = [names.get(m.tool_call_id, "") for m in here]
-    outcomes_by_message = [tuple(_typed_items(m, SearchOutcome)) for m in here]
+    outcomes = [tuple(_typed_items(m, SearchOutcome)) for m in here]
+    searches = [i for i, name in enumerate(tool_names) if name in SEARCHING]
+    # the last search of the web that brought anything; with only one search, what is known of other places too
+    latest = max((i for i in searches if outcomes[i]), default=0) if len(searches) > 1 else 0
     return _ExtractiveQuestion(
         question,
-        tuple(outcome for outcomes in outcomes_by_message for outcome in outcomes),
-        _latest_outcomes(outcomes_by_message, tool_names),
+        tuple(itertools.chain.from_iterable(outcomes)),
+        tuple(itertools.chain.from_iterable(outcomes[latest:])),
         tuple(p for i in results for p in _pages_of(messages[i])),
         _asked_urls(messages, results),
-        sum(name in SEARCHING for name in tool_names),
+        len(searches),
         sum(name in READING and _answers_with_pages(m) for m, name in zip(here, tool_names, strict=True)),
         next((a for m in local_results for a in _typed_items(m, Assessment)), Assessment(0.0) if local_results else None),
         frozenset(view.number for m in local_results for view in _pages_of(m)),
     )
 
 
-def _latest_outcomes(
-    outcomes_by_message: Sequence[tuple[SearchOutcome, ...]], tool_names: Sequence[str]
-) -> tuple[SearchOutcome, ...]:
-    """What the last search of the web that brought anything found; with only one search, what is known of other places too."""
-    last = max(
-        (
-            i
-            for i, (outcomes, name) in enumerate(zip(outcomes_by_message, tool_names, strict=True))
-            if name in SEARCHING and outcomes
-        ),
-        default=0,
-    )
-    first = last if sum(name in SEARCHING for name in tool_names) > 1 else 0
-    return tuple(outcome for outcomes in outcomes_by_message[first:] for outcome in outcomes)
-
-
 def _asked_urls(messages: Sequence[Message], results: Sequence[int]) -> frozenset[str]:
-    """Every page that was asked for; a call that only announces pages does not count."""
+    """Every page that was asked for; a call that only announces pages does not count, nor one whose arguments are no JSON."""
     announcements = {messages[i].tool_call_id for i in results if not _answers_with_pages(messages[i])}
-    calls = [c for m in messages for c in m.tool_calls if c.name in READING and c.id not in announcements]
-    return frozenset(u for call in calls for u in _called_urls(call))
+    urls: set[str] = set()
+    for call in (c for m in messages for c in m.tool_calls if c.name in READING and c.id not in announcements):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            urls.update([str(url) for url in json.loads(call.arguments)["urls"]])
+    return frozenset(urls)
 
 
 def _answers_with_pages(message: Message) -> bool:
     return message.result is None or message.result.value != ()
-
-
-def _result_places(messages: Sequence[Message]) -> list[int]:
-    """Tool messages, and later user messages that carry pages as text because no tools were offered."""
-    first = next((i for i, m in enumerate(messages) if m.role == "user"), 0)
-    return [
-        i
-        for i, m in enumerate(messages)
-        if m.role == "tool" or (m.role == "user" and i > first and _PAGE_TEXT.search(m.content))
-    ]
 
 
 def _typed_items(message: Message, kind: type[Any]) -> Iterable[Any]:
@@ -307,22 +282,12 @@ def _pages_of(message: Message) -> list[PageView]:
     """The pages of a result: typed, or read back from the text every model is given."""
     if message.result is not None:
         return list(_typed_items(message, PageView))
-    return [view for text in _page_texts(message.content) for view in page_views(text)]
-
-
-def _page_texts(content: str) -> list[str]:
+    content = message.content
     try:
-        data = json.loads(content[content.index("{") :])
-        return [str(page["content"]) for page in data["pages"]]
+        texts = [str(page["content"]) for page in json.loads(content[content.index("{") :])["pages"]]
     except (ValueError, KeyError, TypeError):
-        return [content]
-
-
-def _called_urls(call: ToolCall) -> list[str]:
-    try:
-        return [str(u) for u in json.loads(call.arguments)["urls"]]
-    except (ValueError, KeyError, TypeError):
-        return []
+        texts = [content]
+    return [view for text in texts for view in page_views(text)]
 
 
 def _pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dict[str, list[int]]:
@@ -343,12 +308,8 @@ def _pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dic
 
 def _call_reply(name: str, arguments: Mapping[str, Any], step: int) -> Reply:
     call = ToolCall(f"extractive_{step}", name, json.dumps(arguments, ensure_ascii=False))
-    return _build_reply("", (call,), "tool_calls")
+    return Reply("", (call,), Usage(0, 0, cost=0.0), "tool_calls")
 
 
 def _text_reply(text: str) -> Reply:
-    return _build_reply(text, (), "stop")
-
-
-def _build_reply(text: str, calls: tuple[ToolCall, ...], finish: Finish) -> Reply:
-    return Reply(text, calls, Usage(0, 0, cost=0.0), finish)
+    return Reply(text, (), Usage(0, 0, cost=0.0), "stop")

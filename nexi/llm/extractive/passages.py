@@ -36,17 +36,14 @@ _AFTER_LATIN = "\u0250"  # accents are folded in Latin letters only: elsewhere t
 
 
 class PassageSentence(Struct, frozen=True):
-    """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph.
-
-    A row of a table has its cells, empty ones too, and the heads of their columns where the table has them.
-    """
+    """One sentence of a page. `label` is the heading or defined term it stands under; `block` its paragraph."""
 
     text: str
     block: int = 0
     label: str = ""
     kind: str = "prose"
-    heads: tuple[str, ...] = ()
-    cells: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()  # of the columns of a row, where its table has them
+    cells: tuple[str, ...] = ()  # of a row, empty ones too
 
 
 def split_sentences(text: str) -> list[str]:
@@ -56,10 +53,8 @@ def split_sentences(text: str) -> list[str]:
 
 @lru_cache(maxsize=2 * MAX_PAGES_READ)
 def read_sentences(markdown: str) -> tuple[PassageSentence, ...]:
-    """The sentences of a page in order, each with its paragraph and the label above it; a row or a line of code is one.
-
-    The pages of a question are read again when others come to them, so that the last pages are remembered.
-    """
+    """The sentences of a page in order, each with its paragraph and the label above it; a row or a line of code is one."""
+    # The pages of a question are read again when others come to them, so that the last pages are remembered.
     out: list[PassageSentence] = []
     label = ""
     for number, block in enumerate(parse_blocks(markdown)):
@@ -90,10 +85,8 @@ def read_sentences(markdown: str) -> tuple[PassageSentence, ...]:
 
 
 def name_cells(row: PassageSentence, columns: Collection[int] = ()) -> PassageSentence:
-    """A row that says which column each of its cells is of: "Crop: Rye – 2022: 88"; of `columns` alone, and the first one.
-
-    A cell that is empty says nothing, and neither does its head.
-    """
+    """A row that says which column each of its cells is of: "Crop: Rye – 2022: 88"; of `columns` alone, and the first one."""
+    # A cell that is empty says nothing, and neither does its head.
     heads = (*map(strip_markdown, row.heads), *[""] * len(row.cells))
     cells = [
         f"{head}: {cell}" if head and head != cell else cell

@@ -13,23 +13,13 @@ from typing import Literal
 from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import CODE_NOUNS, FILLER
-from nexi.llm.extractive._limits import MAX_HEAD_WORDS, MAX_QUERY_CHARS, MAX_QUESTION_CHARS, MAX_SENTENCES
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_HEAD_WORDS, MAX_QUERY_CHARS, MAX_QUESTION_CHARS, MAX_SENTENCES
 from nexi.llm.extractive._related import general_rarity
 from nexi.llm.extractive._weights import load_weights
 from nexi.llm.extractive.passages import ContentWords
 from nexi.text.languages import LANGUAGES, detect_language, find_asked_kind, strip_question_words
+from nexi.text.parts import find_antecedent, find_subject, has_pronoun, name_subject
 from nexi.text.words import drop_stop_words, find_words
-
-__all__ = [
-    "Question",
-    "Wants",
-    "extract_keywords",
-    "find_names",
-    "narrow_queries",
-    "read_question",
-    "search_queries",
-]
-
 
 Wants = Literal["person", "date", "number", "place", "code", "name", "yesno", ""]
 Form = Literal["list", "how", "definition", "topic", ""]  # of the answer; a topic is named and nothing is asked about it
@@ -37,8 +27,8 @@ Form = Literal["list", "how", "definition", "topic", ""]  # of the answer; a top
 RANKING = "ranking.json"  # the weights by which sentences are ranked before one is chosen
 _CODE_HINT = re.compile(r"[a-z]+_[a-z]+|\w\(\)|--\w|\b[a-z]+\.[a-z]+\w*\b")
 _PERSON = re.compile(
-    r"\bwho(?:m|se)?\b|\bwhich (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b"
-    r"|\bwhat (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b",
+    r"\bwho(?:m|se)?\b"
+    r"|\b(?:which|what) (?:person|man|woman|player|actor|actress|singer|king|queen|author|director|leader)\b",
     re.I,
 )
 _DATE = re.compile(
@@ -86,8 +76,6 @@ _OR = re.compile(
     r"([^,:?]+(?:,[^,:?]+)??),?\s+(?:or|and)\s+([^?]+?)\s*\?*$",
     re.I,
 )
-
-
 # What people say around a question when they talk; it asks for nothing, and no page has to say it.
 _TALK = re.compile(
     r"^\W*(?:(?:oh|ok|okay|so|well|hi|hello|hey|thanks|thank you|great|interesting|actually|sorry)\s?[,.!:-]+\s+"
@@ -114,13 +102,24 @@ _THING = re.compile(r"^\W*(?:what|who)(?:['’]s| is| was| are| were) (?:(?:an?|
 _RELATION = re.compile(r"\b(?:of|in|for|to|from|by|on|at|with|after|before|and|or|not|it|this|that|there|your?|my)\b", re.I)
 _PLURAL = re.compile(r"[^\Wsui]s$", re.I)
 _WANTS_ABROAD: Mapping[str, Wants] = {"date": "date", "person": "person", "place": "place", "number": "number", "": ""}
+# Where one sentence asks several things, in English.
+_ASKING_WORD = r"(?:what|how|when|where|why|who|which|whose)"
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|should|will|would|must)"
+_BEGINS = re.compile(rf"\W*(?:(?:in|at|on|for|from|to) )?(?:{_ASKING_WORD}|{_AUXILIARY})\b", re.IGNORECASE)
+_JOINT = re.compile(
+    rf"(?:\?\s+(?:and\s+)?(?=\w)|[,;]?\s+and\s+(?:also\s+)?(?={_ASKING_WORD}\s+\w)"
+    rf"|[,;]\s+(?=(?:what|how|when|where|why)\s+(?:{_AUXILIARY}|much|many|long|often|old|big|far|large|high)\b))",
+    re.IGNORECASE,
+)
+_ENDS_OPEN = re.compile(rf"\b(?:{_ASKING_WORD}|to|and|or|than|as)\W*$", re.IGNORECASE)
+_IS_ONE = re.compile(
+    r"\b(?:difference|differences|compare|compared|both|same|versus|vs|relationship|between|either|older|younger|earlier|later)\b",
+    re.IGNORECASE,
+)
 
 
 class Question(Struct, frozen=True):
-    """A question, read once. `weights` are per stem; `choices` the alternatives it offers; `language` its code or "".
-
-    `context` is what was asked before it in the conversation.
-    """
+    """A question, read once. `weights` are per stem; `choices` the alternatives it offers; `language` its code or ""."""
 
     text: str
     stems: tuple[str, ...]
@@ -128,7 +127,7 @@ class Question(Struct, frozen=True):
     choices: tuple[str, ...]
     wants: Wants
     language: str = ""
-    context: str = ""
+    context: str = ""  # what was asked before it in the conversation
 
     def __hash__(self) -> int:  # a mapping has none
         return hash((self.text, self.language))
@@ -173,7 +172,9 @@ class Question(Struct, frozen=True):
 
 def read_question(text: str, context: str = "") -> Question:
     """Read a question; `context` is what was asked before it, for words it leaves out."""
-    text = _strip_talk(" ".join(text[:MAX_QUESTION_CHARS].split()))
+    text = " ".join(text[:MAX_QUESTION_CHARS].split())
+    rest = _TALK.sub("", text, count=1)
+    text = rest if ContentWords().stems(rest) else text
     language = code if (code := detect_language(text)) in LANGUAGES else ""
     words = ContentWords(language)
     stems = words.stems(strip_question_words(text, language)) or words.stems(text)
@@ -186,12 +187,6 @@ def read_question(text: str, context: str = "") -> Question:
     return Question(text, tuple(stems), weights, _find_choices(text), wants, language, context[:MAX_QUESTION_CHARS])
 
 
-def _strip_talk(text: str) -> str:
-    """A question without what is said around it; unchanged where nothing else is left."""
-    rest = _TALK.sub("", text, count=1)
-    return rest if ContentWords().stems(rest) else text
-
-
 def search_queries(question: Question) -> list[str]:
     """What to ask a backend: the question itself, and each alternative it offers."""
     main = question.text[:MAX_QUERY_CHARS].strip() or "?"
@@ -199,10 +194,8 @@ def search_queries(question: Question) -> list[str]:
 
 
 def narrow_queries(question: Question) -> list[str]:
-    """What to ask a backend whose pages did not answer: the longest names of the question, and its rarest words together.
-
-    A page that tells of something in passing is found by its name more easily than by everything that was asked about it.
-    """
+    """What to ask a backend whose pages did not answer: the longest names of the question, and its rarest words together."""
+    # A page that tells of something in passing is found by its name more easily than by everything that was asked about it.
     words = ContentWords(question.language)
     names = sorted((n for n in find_names(question.text) if words.stems(n)), key=len, reverse=True)
     rarest = sorted(question.weights, key=lambda stem: -question.weights[stem] * general_rarity(stem))[:MAX_SENTENCES]
@@ -240,3 +233,28 @@ def _find_choices(text: str) -> tuple[str, ...]:
         return " ".join(one), " ".join((*one[: max(0, len(one) - len(other))], *other))  # "git merge vs rebase"
     match = _OR.search(text) if re.search(r"\b(?:or|both|same|between|out of)\b", text) else None
     return (match.group(1).strip(), _AFTER_NAMES.sub("", match.group(2)).strip()) if match else ()
+
+
+def split_question(question: Question) -> list[Question]:
+    """The questions that one sentence asks; none where it asks one thing. A pronoun gives way to what it refers to."""
+    # One that does not plainly ask several things stays whole: a subordinate clause has much the same words as a question.
+    if question.language or question.choices or _IS_ONE.search(question.text):
+        return []
+    texts = [text.strip(" ,;?") for text in _JOINT.split(question.text)]
+    if len(texts) < 2 or not all(map(_BEGINS.match, texts)) or any(map(_ENDS_OPEN.search, texts)):
+        return []
+    wholes, subjects = list[str](), list[str]()
+    names = " ".join(find_names(texts[0].partition(" ")[2]))
+    for text in texts:
+        whole = name_subject(text, find_antecedent(text, subjects)) if has_pronoun(text) else text
+        # "Who was the commander?" after the name of a mission is asked of that mission
+        is_bare = wholes and whole == text and not has_pronoun(text) and not find_names(text.partition(" ")[2])
+        wholes.append(f"{text} ({names})" if is_bare and names else whole)
+        subjects.append(find_subject(whole))
+    parts = [read_question(f"{whole}?", question.context) for whole in wholes[:MAX_ALTERNATIVES]]
+    return parts if all(part.stems for part in parts) else []
+
+
+def list_queries(question: Question) -> list[str]:
+    """What to ask a backend: the question itself, and each question in it."""
+    return list(dict.fromkeys([*search_queries(question), *(part.text[:MAX_QUERY_CHARS] for part in split_question(question))]))

@@ -20,10 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.answers.answered import NOTHING_ANSWERS, SEVERAL_READINGS
-from nexi.llm.extractive._aspects import load_aspects
 from nexi.llm.extractive._choice import READING, Compare
 from nexi.llm.extractive._evidence import find_page_subject
-from nexi.llm.extractive._lexicon import SECTIONS
+from nexi.llm.extractive._lexicon import SECTIONS, load_aspects
 from nexi.llm.extractive._limits import (
     ENOUGH,
     MAX_ALTERNATIVES,
@@ -104,11 +103,9 @@ def write_report(
     title: str = "",
     words: int = 0,
 ) -> str:
-    """The report on a question; "" where no page could be read, or where one fact was asked for.
-
-    `headings` has the parts of the question, each with the heading of its section. `words` is about how many the report
-    should have; 0 leaves it to the evidence.
-    """
+    """The report on a question; "" where no page could be read, or where one fact was asked for."""
+    # `headings` has the parts of the question, each with the heading of its section. `words` is about how many the report
+    # should have; 0 leaves it to the evidence.
     parts = list(headings)
     readable = [page for page in pages if page.text and not page.error and page.number > 0]
     readable = list_current_pages(read_question(question), readable)
@@ -221,7 +218,8 @@ class ReportWriter:
                 used_lines += [frozenset(self.words.stems(line.text)) for line in stretch.lines]
                 room[q.part] -= length
         self.quoted = {(s.page, s.place) for stretches in sections for s in stretches}
-        return [_order_by_page(stretches) for stretches in sections]
+        # those of the page that comes first, in the order of that page
+        return [sorted(section, key=lambda s: ([o.page for o in section].index(s.page), s.place)) for section in sections]
 
     def _leave_to_specific(self, quotations: Sequence[_Quotation]) -> list[_Quotation]:
         """The quotations without those of a part about the whole topic that answer another part, but for its best."""
@@ -303,7 +301,7 @@ class ReportWriter:
         stretches = [likely[place] for place in sorted(likely)]
         rows = [by_rare_words[s.page, s.place] for s in stretches]
         if self._file == READ and self.compare and stretches:
-            texts = list(map(self._describe, stretches))
+            texts = [f"{self.subjects[s.page]}. {s.trail}. {s.text}"[:MAX_COMPARED_CHARS] for s in stretches]
             queries, general = self._word_queries(), self._find_general()
             nearness = self.compare(queries[part], texts) or [0.0] * len(texts)
             topic = [] if part in general else [self.topic]
@@ -330,13 +328,20 @@ class ReportWriter:
 
     def _describe_stretch(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> dict[str, float]:
         page = stretch.page
-        is_named = self._is_named(page)
+        is_named = bool(self.titles[page]) and self.titles[page] <= self._question_stems
         asks_subject = is_named and all(word in _WEAK or self.forms[word] & self.titles[page] for word in weights)
         asked, first = self.asked[part], stretch.lines[0].text
+        # how much of the part the heading says, where it says little else
+        heading = frozenset(self.words.stems(stretch.trail.rpartition(": ")[2])) - self.titles[page]
+        matches = {word for word in weights if heading & self.forms[word]}
+        headed = sum(weights[word] for word in matches)
+        # how much of what the part is about neither the stretch nor what stands above it names
+        subject = [word for word in self.about[part] if word not in self.weak]
+        stems = self.stems[page, stretch.place] | self.above[page, stretch.place] | self.titles[page]
         return {
             **self._share_places(weights, stretch),
             "defines": float(defines_thing(asked, first, self._question_stems, self.words)),
-            "headed": self._share_heading(weights, stretch),
+            "headed": headed / (sum(weights.values()) or 1.0) if 2 * len(matches) >= len(heading) else 0.0,
             "code": float(asked.wants_steps and any(line.kind == "code" for line in stretch.lines)),
             "elsewhere told": sum(points_elsewhere(line.text) for line in stretch.lines) / len(stretch.lines),
             "own page": float(is_named),
@@ -347,17 +352,9 @@ class ReportWriter:
             "opening": float(asks_subject and stretch.place in self.openings[page]),
             "refers back": float(_REFERS_BACK.match(stretch.text) is not None and len(stretch.lines) <= 2),
             "lacks asked": float(not self._has_asked(part, weights, stretch)),
-            "lacks subject": self._share_lacking(part, stretch),
+            "lacks subject": sum(not stems & self.forms[word] for word in subject) / max(1, len(subject)),
             "bias": 1.0,
         }
-
-    def _share_heading(self, weights: Mapping[str, float], stretch: Stretch) -> float:
-        """How much of a part the heading over a stretch says, where it says little else."""
-        heading = frozenset(self.words.stems(stretch.trail.rpartition(": ")[2])) - self.titles[stretch.page]
-        matches = {word for word in weights if heading & self.forms[word]}
-        if 2 * len(matches) < len(heading):
-            return 0.0
-        return sum(weights[word] for word in matches) / (sum(weights.values()) or 1.0)
 
     def _weigh_words(self, part_words: Iterable[str]) -> dict[str, float]:
         """How much each word of a part says: words in few stretches say more."""
@@ -392,10 +389,8 @@ class ReportWriter:
         return shares
 
     def _has_asked(self, part: int, weights: Mapping[str, float], stretch: Stretch) -> bool:
-        """Whether a stretch, or what stands above it, has a word of its part that the other parts do not have.
-
-        Where all parts have the same words, it is one that the subject of its page does not have.
-        """
+        """Whether a stretch, or what stands above it, has a word of its part that the other parts do not have."""
+        # Where all parts have the same words, it is one that the subject of its page does not have.
         title = self.titles[stretch.page]
         stems = self.stems[stretch.page, stretch.place] | self.above[stretch.page, stretch.place]
         others = {w for n, other in enumerate(self.parts) if n != part for w in self.words.stems(other)}
@@ -404,13 +399,6 @@ class ReportWriter:
             return any((stems | title) & (self.forms[word] | _aspect(word)) for word in own)
         needs = [word for word in weights if word not in _WEAK and not self.forms[word] & title]
         return not needs or any(stems & (self.forms[word] | _aspect(word)) for word in needs)
-
-    def _share_lacking(self, part: int, stretch: Stretch) -> float:
-        """How much of what its part is about neither a stretch nor what stands above it names."""
-        subject = [word for word in self.about[part] if word not in self.weak]
-        place = (stretch.page, stretch.place)
-        stems = self.stems[place] | self.above[place] | self.titles[stretch.page]
-        return sum(not stems & self.forms[word] for word in subject) / max(1, len(subject))
 
     def _introduces(self, weights: Mapping[str, float], stretch: Stretch, *, wants_steps: bool) -> bool:
         """Whether a stretch is a list or a table that is introduced by the rarest word of its part."""
@@ -424,12 +412,6 @@ class ReportWriter:
         introduction = stretch.lines[0].text.split()
         near = introduction if wants_steps else introduction[-MIN_SENTENCE_WORDS:]  # "three parameters:" lists no hooks
         return len(introduction) <= MAX_LINE_WORDS and bool(self.forms[rarest].intersection(self.words.stems(" ".join(near))))
-
-    def _is_named(self, page: int) -> bool:
-        return bool(self.titles[page]) and self.titles[page] <= self._question_stems
-
-    def _describe(self, stretch: Stretch) -> str:
-        return f"{self.subjects[stretch.page]}. {stretch.trail}. {stretch.text}"[:MAX_COMPARED_CHARS]
 
     def render_section(self, stretches: Sequence[Stretch]) -> str:
         """The stretches of a section; those that stand together on their page are one paragraph."""
@@ -453,8 +435,11 @@ class ReportWriter:
         if lines[0].kind == "sentence" and _REFERS_BACK.match(lines[0].text):
             earlier = [s for s in self.by_page[first.page][: first.place] if s.block == first.block]
             if earlier:
+                # the last sentence that refers to no other, with what follows it; none where it is far away
+                before = [line for s in earlier for line in s.lines]
+                counts = (n for n in range(1, min(len(before), MAX_CONTEXT) + 1) if not _REFERS_BACK.match(before[-n].text))
                 is_quoted = (earlier[-1].page, earlier[-1].place) in self.quoted
-                lines[:0] = () if is_quoted else _find_context([line for s in earlier for line in s.lines])
+                lines[:0] = () if is_quoted else next((before[-n:] for n in counts), ())
             elif _PRONOUN.match(lines[0].text):
                 lines[0] = StretchLine("sentence", _PRONOUN.sub(self.subjects[first.page], lines[0].text, count=1))
         name = first.trail.rpartition(": ")[2]
@@ -487,14 +472,6 @@ class ReportWriter:
         return "\n".join(f"- {name}: {text} [{number}]" for name, text, number in pages)
 
 
-def _find_context(before: Sequence[StretchLine]) -> Sequence[StretchLine]:
-    """The last of these sentences that refers to no other, with what follows it; none where it is far away."""
-    for count in range(1, min(len(before), MAX_CONTEXT) + 1):
-        if not _REFERS_BACK.match(before[-count].text):
-            return before[-count:]
-    return ()
-
-
 def _states_something(stretch: Stretch) -> bool:
     """Whether a stretch is more than a label, a line of code, a sentence whose list is missing, or one about another place."""
     return (
@@ -521,13 +498,6 @@ def _find_best(quotations: Sequence[_Quotation]) -> dict[int, _Quotation]:
         if q.part not in best and all(q.stretch != other.stretch for other in best.values()):
             best[q.part] = q
     return best
-
-
-def _order_by_page(stretches: Sequence[Stretch]) -> list[Stretch]:
-    first: dict[int, int] = {}
-    for place, stretch in enumerate(stretches):
-        first.setdefault(stretch.page, place)
-    return sorted(stretches, key=lambda s: (first[s.page], s.place))
 
 
 def _center(values: Sequence[float]) -> list[float]:

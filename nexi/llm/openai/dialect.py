@@ -60,30 +60,20 @@ def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
             {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
             for t in ask.tools
         ]
-    if response_format := _response_format(ask, dialect):
-        body["response_format"] = response_format
+    elif ask.tools and dialect.rung == "schema":
+        forms = [spec.parameters for spec in ask.tools]
+        tool = {"type": "string", "enum": [spec.name for spec in ask.tools]}
+        arguments = forms[0] if len(forms) == 1 else {"anyOf": forms}
+        call = object_schema({"tool": tool, "arguments": arguments}, is_closed=True)
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "tool_call", "schema": call}}
+    elif not ask.tools and ask.schema is not None and dialect.form != "text":
+        schema = {"type": "json_schema", "json_schema": {"name": "reply", "schema": ask.schema}}
+        body["response_format"] = schema if dialect.form == "json_schema" else {"type": "json_object"}
     if dialect.stream:
         body["stream"] = True
         if dialect.stream_options:
             body["stream_options"] = {"include_usage": True}
     return body
-
-
-def _response_format(ask: Ask, dialect: Dialect) -> dict[str, Any] | None:
-    if ask.tools and dialect.rung != "schema":
-        return None
-    if ask.tools:
-        forms = [spec.parameters for spec in ask.tools]
-        tool = {"type": "string", "enum": [spec.name for spec in ask.tools]}
-        arguments = forms[0] if len(forms) == 1 else {"anyOf": forms}
-        return _json_schema("tool_call", object_schema({"tool": tool, "arguments": arguments}, is_closed=True))
-    if ask.schema is None or dialect.form == "text":
-        return None
-    return _json_schema("reply", ask.schema) if dialect.form == "json_schema" else {"type": "json_object"}
-
-
-def _json_schema(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
 
 
 # --- messages

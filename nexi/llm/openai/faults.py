@@ -10,6 +10,7 @@ import re
 import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -131,7 +132,10 @@ def from_response(
 
 def from_error_event(endpoint: EndpointLabel, error: object) -> LLMError:
     """An error that came inside a reply whose status was fine."""
-    raw = error if isinstance(error, str) else _dump_json(error)
+    raw = error if isinstance(error, str) else ""
+    if not isinstance(error, str):
+        with suppress(TypeError, ValueError, RecursionError):
+            raw = json.dumps(error)[:MAX_SCAN_CHARS]
     status = error.get("code") if isinstance(error, Mapping) else None
     if not isinstance(status, int) or not 400 <= status < 600:
         status = 0
@@ -194,7 +198,7 @@ def _from_words(endpoint: EndpointLabel, status: int, words: str, raw: str, retr
     kind = _BY_STATUS.get(status) or (_SERVER if status >= 500 or not status else _BAD_REQUEST)
     if status == 429 and re.search(_NO_CREDIT, raw):
         kind = _PAYMENT
-    if status == 404 and re.search(r"model", words, re.IGNORECASE):
+    elif status == 404 and re.search(r"model", words, re.IGNORECASE):
         kind = _UNKNOWN_MODEL
     return build_error(endpoint, kind, words or f"HTTP {status}", status=status, retry_after=retry_after)
 
@@ -248,13 +252,6 @@ def _words_of(value: object) -> str:
     metadata = value.get("metadata")
     deeper = _words_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
     return ": ".join(filter(None, (where, words, deeper)))
-
-
-def _dump_json(value: object) -> str:
-    try:
-        return json.dumps(value)[:MAX_SCAN_CHARS]
-    except (TypeError, ValueError, RecursionError):
-        return ""
 
 
 # Patterns are compiled when a failure needs them: most runs never do.
