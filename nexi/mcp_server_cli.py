@@ -75,8 +75,7 @@ def serve_stdio() -> None:
 
 def serve_http(host: str = HOST, port: int = PORT) -> None:
     """Serve clients over HTTP until a signal ends it. Raises NexiError: off loopback a token must be set."""
-    config = _load_config()
-    asyncio.run(_run_http(config, host, port))
+    asyncio.run(_run_http(_load_config(), host, port))
 
 
 async def _run_http(config: Config, host: str, port: int) -> None:
