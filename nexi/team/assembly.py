@@ -26,8 +26,7 @@ from nexi.team.limits import DEFAULT_LEASE_S, MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.limits import PostgresPacing as PersonPacing
 from nexi.team.postgres.people import SCOPES, People, PersonUsage, Quotas, describe_limits, list_limits
-from nexi.team.postgres.queue import RunPicker
-from nexi.team.postgres.retention import prune_expired
+from nexi.team.postgres.runs import RunPicker, prune_expired
 from nexi.team.postgres.schedules import INTERVALS, Schedules, name_interval
 from nexi.team.postgres.state import PostgresState
 from nexi.types import TEAM
