@@ -17,7 +17,7 @@ import msgspec
 from nexi.errors import BackendError, StoreError
 from nexi.net import breaker
 from nexi.net.breaker import State, Suspension
-from nexi.net.limits import RateLimiter, WaitingLine
+from nexi.net.limits import RateLimiter, stand_in_line
 from nexi.ports import Clock
 from nexi.team.limits import MAX_SLOT_S
 from nexi.team.postgres.database import Database, clean_text, read_statements
@@ -39,22 +39,10 @@ class PostgresPacing:
 
     async def wait(self, key: str) -> None:
         """Take a token when there is one, each person's in the order of asking. A caller that is cancelled takes none."""
+        lines, name = self._database.lines, f"{self._name} {key}"
         # A process never has more than one token that nobody may want in the end.
-        async with self._stand_in_line(f"{self._name} {key} of {self._person}"), self._stand_in_line(f"{self._name} {key}"):
+        async with stand_in_line(lines, f"{name} of {self._person}"), stand_in_line(lines, name):
             await self._take_turn(key)
-
-    @asynccontextmanager
-    async def _stand_in_line(self, name: str) -> AsyncIterator[None]:
-        lines = self._database.lines
-        line = lines.setdefault(name, WaitingLine())
-        line.waiting += 1
-        try:
-            async with line.lock:
-                yield
-        finally:
-            line.waiting -= 1
-            if not line.waiting:
-                del lines[name]
 
     async def _take_turn(self, key: str) -> None:
         """Reserve the next token and wait for its time."""
@@ -137,8 +125,7 @@ class PostgresBreaker:
             if after is None:
                 connection.execute("delete from suspensions where backend = %(backend)s and mark = %(mark)s", name)
             elif after != before:
-                state = msgspec.json.encode(after).decode()
-                connection.execute(SQL["write_suspension"], {**name, "state": state})
+                connection.execute(SQL["write_suspension"], {**name, "state": msgspec.json.encode(after).decode()})
         return is_admitted, after
 
     def _name(self, backend: str) -> dict[str, str]:

@@ -22,13 +22,12 @@ class PostgresHistory(PersonalRows):
     """The past answers of one person: one row for each."""
 
     def add(self, entry: HistoryEntry) -> None:
-        words = f"{entry.query}\n{entry.answer}".casefold()
         self._fetch(
             "with before as (delete from history where owner = %(owner)s and id = %(id)s) "  # of a lost worker
             "insert into history (owner, id, entry, words) values (%(owner)s, %(id)s, %(entry)s, %(words)s)",
             id=entry.id,
             entry=json.dumps(entry.to_dict()),
-            words=clean_text(words),
+            words=clean_text(f"{entry.query}\n{entry.answer}".casefold()),
             patience_s=MAX_RETRY_S,
         )
 

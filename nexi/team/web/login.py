@@ -104,8 +104,7 @@ class LoginDoor:
         action = html.escape(request.url.path)
         origin = '<meta name="referrer" content="same-origin">'  # without it a browser hides where the form comes from
         form = f'<form method="post" action="{action}"><button>Sign in to nexi</button></form>'
-        body = f'<!doctype html><html lang="en"><title>nexi</title>{origin}{form}'
-        return HTMLResponse(body, headers=SAFE)
+        return HTMLResponse(f'<!doctype html><html lang="en"><title>nexi</title>{origin}{form}', headers=SAFE)
 
     async def _use_link(self, request: Request) -> Response:
         person = await asyncio.to_thread(self._people.use_link, request.path_params["secret"])

@@ -46,7 +46,8 @@ class Exported(Struct, frozen=True):
 def export_html(exported: Exported) -> str:
     """The whole document."""
     answered = exported.answered
-    note = describe_answered(answered.end.answered)
+    note, bars = describe_answered(answered.end.answered), exported.timeline
+    timeline = f'<div class="timeline">{timeline_svg(bars)}</div><p class="soft">{_escape_text(totals_of(bars))}</p>'
     parts = [
         _render_head(exported),
         f'<article dir="auto">{_render_body(answered)}</article>',
@@ -55,7 +56,7 @@ def export_html(exported: Exported) -> str:
         _render_sources(answered.end.sources, answered.claims),
         _render_evidence(exported),
         _left_out(answered),
-        _render_timeline(exported.timeline),
+        f"<section><h2>Where the time went</h2>{timeline}</section>" if bars else "",
         _render_foot(exported),
     ]
     return _render_document(answered.started.query, parts)
@@ -113,8 +114,7 @@ def _render_head(exported: Exported) -> str:
     heading = first_line[2:].strip() if first_line.startswith("# ") else ""
     tag = 'p class="asked"' if heading else "h1"
     letters = ["".join(c for c in text.casefold() if c.isalnum()) for text in (heading, started.query)]
-    is_repeated = letters[0] == letters[1]
-    question = "" if is_repeated else f'<{tag} dir="auto">{_escape_text(started.query)}</{tag[:2].strip()}>'
+    question = "" if letters[0] == letters[1] else f'<{tag} dir="auto">{_escape_text(started.query)}</{tag[:2].strip()}>'
     about = " · ".join(_isolate_name(fact) for fact in (exported.created[:10], started.model) if fact)
     return question + (f'<p class="soft about">{about}</p>' if about else "")
 
@@ -231,15 +231,6 @@ def _left_out(answered: AnsweredRun) -> str:
     )
     note = "<p>These sentences were not found in their sources.</p>"
     return f"<section><h2>Left out</h2>{note}<ul>{items}</ul></section>" if items else ""
-
-
-def _render_timeline(bars: Sequence[Mapping[str, Any]]) -> str:
-    if not bars:
-        return ""
-    return (
-        f'<section><h2>Where the time went</h2><div class="timeline">{timeline_svg(bars)}</div>'
-        f'<p class="soft">{_escape_text(totals_of(bars))}</p></section>'
-    )
 
 
 def _render_foot(exported: Exported) -> str:

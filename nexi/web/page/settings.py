@@ -118,9 +118,8 @@ async def _read_changes(request: Request) -> Config:
     An empty key means the stored one, which goes to no other address than before; nor does any other key.
     """
     if not is_editable(request):
-        raise build_refusal(
-            403, "not_editable", "this server's settings are not changed in the browser", fix="use nexi config on the server"
-        )
+        message, fix = "this server's settings are not changed in the browser", "use nexi config on the server"
+        raise build_refusal(403, "not_editable", message, fix=fix)
     nexi: Nexi = request.app.state.nexi
     changes = await _typed_changes(request)
     values = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
