@@ -42,21 +42,17 @@ class PostgresPacing:
         lines, name = self._database.lines, f"{self._name} {key}"
         # A process never has more than one token that nobody may want in the end.
         async with stand_in_line(lines, f"{name} of {self._person}"), stand_in_line(lines, name):
-            await self._take_turn(key)
-
-    async def _take_turn(self, key: str) -> None:
-        """Reserve the next token and wait for its time."""
-        try:
-            rows = await self._fetch(SQL["reserve"], key)
-        except StoreError:
-            return await self._alone.wait(key)
-        delay = rows[0][0] - self._step - self._slack
-        try:
-            return await self._clock.sleep(delay) if delay > 0 else None
-        except asyncio.CancelledError:
-            with suppress(StoreError):
-                await asyncio.shield(self._fetch(SQL["give_back"], key))
-            raise
+            try:
+                rows = await self._fetch(SQL["reserve"], key)
+            except StoreError:
+                return await self._alone.wait(key)
+            delay = rows[0][0] - self._step - self._slack
+            try:
+                return await self._clock.sleep(delay) if delay > 0 else None
+            except asyncio.CancelledError:
+                with suppress(StoreError):
+                    await asyncio.shield(self._fetch(SQL["give_back"], key))
+                raise
 
     async def try_take(self, key: str) -> float:
         """Take a token if there is one, and return 0.0; else the seconds after which there is."""

@@ -170,11 +170,8 @@ class PostgresRunLog:
             return
         self._database.release(self)
         if not (self._ended or self.is_taken or self._owner):
-            await self._database.in_thread(
-                partial(self._database.fetch, patience_s=MAX_RETRY_S),
-                SQL["give_back"],
-                {"run": self.run_id, "epoch": self.epoch},
-            )
+            values, fetch = {"run": self.run_id, "epoch": self.epoch}, partial(self._database.fetch, patience_s=MAX_RETRY_S)
+            await self._database.in_thread(fetch, SQL["give_back"], values)
 
 
 class PostgresPages:
@@ -185,11 +182,9 @@ class PostgresPages:
 
     async def put(self, text: str) -> str:
         digest, body = content_digest(text), text.encode("utf-8", "surrogatepass")
-        await self._database.in_thread(
-            partial(self._database.fetch, patience_s=MAX_RETRY_S),
-            SQL["put_page"],
-            {"digest": digest, "body": body, "owner": self._owner, "size": len(body)},
-        )
+        values = {"digest": digest, "body": body, "owner": self._owner, "size": len(body)}
+        fetch = partial(self._database.fetch, patience_s=MAX_RETRY_S)
+        await self._database.in_thread(fetch, SQL["put_page"], values)
         return digest
 
     async def get(self, digest: str) -> str | None:

@@ -113,10 +113,7 @@ async def _typed_changes(request: Request) -> dict[str, Any]:
 
 
 async def _read_changes(request: Request) -> Config:
-    """The config with what was typed. Raises Refused.
-
-    An empty key means the stored one, which goes to no other address than before; nor does any other key.
-    """
+    """The config with what was typed; an empty key is the stored one. No key goes to another address. Raises Refused."""
     if not is_editable(request):
         message, fix = "this server's settings are not changed in the browser", "use nexi config on the server"
         raise build_refusal(403, "not_editable", message, fix=fix)
