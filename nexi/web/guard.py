@@ -171,10 +171,10 @@ class RequestGuard:
         if not matches_any(scope["path"], self._rules.public):
             if self._host.draining:
                 raise Refused(Problem(503, "draining", "the server is shutting down", "ask again soon", 5))
-            if scope.get("state", {}).get(CROWDED):
-                raise Refused(Problem(503, "overloaded", "too many connections are open", "ask again soon", 1))
-            if self._open > self._rules.most_requests:
-                raise Refused(Problem(503, "overloaded", "too many requests are open", "ask again soon", 1))
+            is_crowded = scope.get("state", {}).get(CROWDED)
+            if is_crowded or self._open > self._rules.most_requests:
+                message = f"too many {'connections' if is_crowded else 'requests'} are open"
+                raise Refused(Problem(503, "overloaded", message, "ask again soon", 1))
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Refused(Problem(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is"))
         length = headers.get("content-length", "")

@@ -97,21 +97,16 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
 
 def require_token(config: Config, options: ServerOptions) -> None:
     """Beyond this machine only with a token that cannot be guessed, or for people who each have their own."""
-    if is_loopback_host(options.host) or config.database_url:
-        return
     token = options.token or config.token
-    if token and len(token) < MIN_TOKEN_CHARS:
-        raise ConfigError(
-            f"nexi does not listen on {options.host} with a token of {len(token)} characters",
-            cause=f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed",
-            fix="set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24",
-        )
-    if not token:
-        raise ConfigError(
-            f"nexi does not listen on {options.host} without a token",
-            cause="anybody who reaches this address could use it",
-            fix="set NEXI_TOKEN to a long random text, or leave --host out",
-        )
+    if is_loopback_host(options.host) or config.database_url or len(token) >= MIN_TOKEN_CHARS:
+        return
+    message, cause = "without a token", "anybody who reaches this address could use it"
+    fix = "set NEXI_TOKEN to a long random text, or leave --host out"
+    if token:
+        message = f"with a token of {len(token)} characters"
+        cause = f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed"
+        fix = "set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24"
+    raise ConfigError(f"nexi does not listen on {options.host} {message}", cause=cause, fix=fix)
 
 
 def bind_socket(options: ServerOptions) -> socket.socket:

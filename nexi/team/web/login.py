@@ -44,10 +44,6 @@ class LoginDoor:
         self._config, self._people = config, people
         self._client: Any = None
 
-    @property
-    def has_provider(self) -> bool:
-        return bool(self._config.oidc_issuer)
-
     def routes(self) -> list[Route]:
         return [
             Route("/login", _show_refusals(self._begin), methods=["GET"]),
@@ -126,10 +122,9 @@ class LoginDoor:
         return reply
 
     def _provider(self) -> Any:
-        if not self.has_provider:
-            raise build_refusal(
-                404, "no_provider", "no identity provider is set up", fix="ask an administrator for a token or a link"
-            )
+        if not self._config.oidc_issuer:
+            fix = "ask an administrator for a token or a link"
+            raise build_refusal(404, "no_provider", "no identity provider is set up", fix=fix)
         if self._client is None:
             from authlib.integrations.starlette_client import OAuth
 
