@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -74,9 +75,9 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
     from nexi.answers.bibliography import FORMS
     from nexi.app import result_of
     from nexi.app.report import front_matter_of, report_text
+    from nexi.output import answer_json
     from nexi.web.page.markdown import markdown_of, tame_document
     from nexi.web.page.view import is_web
-    from nexi.web.statuses import render_json
 
     if EXPORT_FORMATS[form].lists_sources:
         if not run.end.sources:
@@ -87,8 +88,8 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
         sources = [s if is_web(s.url) or s.url.startswith("file:") else replace(s, url="") for s in run.end.sources]
         return FORMS[form](sources, today)
     result = result_of(run.id, run.facts)
-    if form == "json":
-        return render_json(result)
+    if form == "json":  # of an agentic search, its own object
+        return result.answer.text if result.started.mode == "agentic" else json.dumps(answer_json(result), ensure_ascii=True)
     if run.started.mode == "research":
         return tame_document(report_text(result, today, has_links=True)[0])
     return markdown_of(run, front_matter_of(result, today))

@@ -75,8 +75,7 @@ def serve_stdio() -> None:
 
 def serve_http(host: str = HOST, port: int = PORT) -> None:
     """Serve clients over HTTP until a signal ends it. Raises NexiError: off loopback a token must be set."""
-    config = _load_config()
-    asyncio.run(_run_http(config, host, port))
+    asyncio.run(_run_http(_load_config(), host, port))
 
 
 async def _run_http(config: Config, host: str, port: int) -> None:
@@ -87,26 +86,22 @@ async def _run_http(config: Config, host: str, port: int) -> None:
     from nexi.web.server import GC_THRESHOLDS, MAX_CONNECTIONS, strict_config
 
     gc.set_threshold(*GC_THRESHOLDS)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     async with Nexi(config) as nexi:
         door: Any = HttpDoor(nexi, host=host, token=config.token)
-        with _bind_socket(host, port) as listener:
+        try:  # before anything else is said
+            listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        except OSError as error:
+            is_taken = error.errno == errno.EADDRINUSE
+            cause = "something else listens there" if is_taken else plain_cause(error.strerror or str(error))
+            fix = "choose another port or address, or stop what listens there; port 0 chooses a free one"
+            raise ConfigError(f"the MCP server cannot listen on {host} port {port}", cause=cause, fix=fix) from error
+        with listener:
             settings = strict_config(door.app, drain_s=DRAIN_S, log_level="warning", limit_concurrency=MAX_CONNECTIONS)
             where = f"[{host}]" if ":" in host else host
             which = "the token" if config.token else "the token that `nexi token` prints"
             say(f"MCP at http://{where}:{listener.getsockname()[1]}{PATH}, with {which}")
             await uvicorn.Server(settings).serve(sockets=[listener])
-
-
-def _bind_socket(host: str, port: int) -> socket.socket:
-    """The socket, bound before anything else is said. Raises ConfigError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except OSError as error:
-        is_taken = error.errno == errno.EADDRINUSE
-        cause = "something else listens there" if is_taken else plain_cause(error.strerror or str(error))
-        fix = "choose another port or address, or stop what listens there; port 0 chooses a free one"
-        raise ConfigError(f"the MCP server cannot listen on {host} port {port}", cause=cause, fix=fix) from error
 
 
 def _load_config() -> Config:

@@ -6,11 +6,13 @@ nothing: it calls, follows and shows. What is raised here is NexiError; the serv
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Coroutine, Sequence
+from typing import Annotated, Any, Literal, TypeVar
 
+import anyio
 from mcp.server.mcpserver import Context
 from mcp_types import BlobResourceContents, CallToolResult, EmbeddedResource, TextContent, TextResourceContents, ToolAnnotations
 from pydantic import BaseModel, Field
@@ -21,19 +23,22 @@ from nexi.app.hosting import RunHost, RunSnapshot
 from nexi.app.request import AGENTIC_SETTINGS, RunScope
 from nexi.app.spaces import find_own_space
 from nexi.errors import BackendError, QuestionError, ResearchError
+from nexi.events import Event
 from nexi.mcp import _schemas, _views
-from nexi.mcp._progress import ProgressReporter, run_cancellable_once
 from nexi.mcp._resources import export_file, read_run
+from nexi.output.status import detail_of, progress_of, status_of
 from nexi.output.value_table import table_json, table_markdown
 from nexi.output.verification import verification_json, verification_markdown
+from nexi.text.controls import clean_line
 from nexi.types import Query
 from nexi.urls import is_web_url
 
 MAX_SECONDS = 3600
 POLL_S = 0.5
 MAX_CHARS = 200_000
+MESSAGE_CHARS = 300
 
-
+T = TypeVar("T")
 Effort = Literal["s", "m", "l"]
 FORMATS: dict[str, Any] = {"enum": list(EXPORT_FORMATS)}
 Focus = Annotated[
@@ -63,6 +68,48 @@ Strict = Annotated[bool, Field(description="Leave out sentences that are not fou
 Instructions = Annotated[str, Field(description="Instructions for the model that answers.", max_length=100_000)]
 Attachments = Annotated[list[str], Field(description="Addresses of pages and documents to look into first.", max_length=20)]
 Continues = Annotated[str, Field(description="The id of the run whose conversation goes on.", max_length=100)]
+
+
+class ProgressReporter:
+    """Progress of one tool call. The count only rises, as the protocol asks; a client that left is told no more."""
+
+    def __init__(self, ctx: Context[Any, Any], *, verbose: bool = False) -> None:
+        self._ctx, self._verbose = ctx, verbose
+        self._count, self._gone = 0.0, False
+        self.lines: list[str] = []
+
+    async def handle_event(self, event: Event) -> None:
+        """Tell of an event what a person waiting would like to know."""
+        text = detail_of(event)[0] if self._verbose else (progress_of(event) or status_of(event))
+        line = _views.replace_surrogates(clean_line(text)[:MESSAGE_CHARS])
+        if not line or line == (self.lines[-1] if self.lines else ""):
+            return
+        self.lines.append(line)
+        await self.report_progress(self._count + 1, None, line)
+
+    async def report_progress(self, progress: float, total: float | None, message: str) -> None:
+        if self._gone or progress <= self._count:
+            return
+        self._count = progress
+        try:
+            await self._ctx.report_progress(progress, total, message)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._gone = True
+
+
+async def run_cancellable_once(work: Coroutine[Any, Any, T]) -> T:
+    """Work in a task of its own, cancelled once and awaited when the request is cancelled.
+
+    The SDK cancels a handler again and again until it is gone, which would tear the clean-up of a run.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([task])
+        raise
 
 
 class Tools:
@@ -141,9 +188,8 @@ class Tools:
         """
         values = (completeness_threshold, max_iterations, max_urls_per_iteration, url_score_threshold, use_search_hints)
         options = dict(zip(AGENTIC_SETTINGS, values, strict=True))
-        teller = ProgressReporter(ctx)
         request = RunRequest(query, mode="agentic", agentic=options, door="mcp", keeps_log=False)
-        result = await run_cancellable_once(self._nexi.run(request).drive(teller.handle_event))
+        result = await run_cancellable_once(self._nexi.run(request).drive(ProgressReporter(ctx).handle_event))
         response = json.loads(result.answer.text)
         return _tool_result(json.dumps(response, ensure_ascii=False, indent=2), _schemas.AgenticResult.model_validate(response))
 
@@ -237,17 +283,13 @@ class Tools:
                 fix="wait for one of them, or end one with nexi_research_cancel",
             )
         run_id = (await self._host.start(request)).id
-        snapshot = await read_run(self._host, run_id)
-        text = (
-            f"Research {run_id} has begun. Ask nexi_research_status for how far it is, and "
-            f"nexi_research_result for the report; a run takes minutes."
-        )
-        return _tool_result(text, _views.show_research(snapshot))
+        text = f"Research {run_id} has begun. Ask nexi_research_status for how far it is, and"
+        text += " nexi_research_result for the report; a run takes minutes."
+        return _tool_result(text, _views.show_research(await read_run(self._host, run_id)))
 
     async def nexi_research_status(self, run_id: RunId) -> Annotated[CallToolResult, _schemas.ResearchShown]:
         """Say how far a research run is: its round, its researchers and what they do. Answers at once."""
-        snapshot = await read_run(self._host, run_id)
-        state = _views.show_research(snapshot)
+        state = _views.show_research(await read_run(self._host, run_id))
         return _tool_result(_views.research_markdown(state), state)
 
     async def nexi_research_result(
@@ -263,8 +305,7 @@ class Tools:
     ) -> Annotated[CallToolResult, _schemas.ResearchReport]:
         """Give the report of a research run, or say that it still runs. Cancelling this call leaves the run alone."""
         snapshot = await run_cancellable_once(self._wait_for_run(ProgressReporter(ctx), run_id, wait_s))
-        failure = snapshot.failure()
-        if failure:
+        if failure := snapshot.failure():
             raise failure
         report = _views.show_report(snapshot)
         reply = _tool_result(report.report or _views.waiting_message(report), report)
@@ -425,10 +466,5 @@ def _check_addresses(pages: Sequence[str]) -> tuple[str, ...]:
 
 def annotations_of(title: str, *, reads_only: bool = True, open_world: bool = True) -> ToolAnnotations:
     """What a client may be told before it lets a tool run; nothing here destroys anything."""
-    return ToolAnnotations(
-        title=title,
-        read_only_hint=reads_only,
-        destructive_hint=False,
-        idempotent_hint=None if not reads_only else True,
-        open_world_hint=open_world,
-    )
+    hints = {"read_only_hint": reads_only, "destructive_hint": False, "open_world_hint": open_world}
+    return ToolAnnotations(title=title, idempotent_hint=reads_only or None, **hints)

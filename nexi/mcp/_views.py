@@ -85,19 +85,14 @@ def hits_markdown(outcome: SearchOutcome) -> str:
 def show_page_part(page: Page, start: int, most: int) -> _schemas.ReadPage:
     """A part of a page, and where it goes on."""
     end = min(len(page.text), start + most)
+    names = ("url", "title", "author", "published", "language", "content_type", "truncated")
     return _schemas.ReadPage(
-        url=page.url,
+        **{name: getattr(page, name) for name in names},
         final_url=page.final_url or page.url,
-        title=page.title,
         text=page.text[start:end],
         start=start,
         chars=len(page.text),
         next_start=end if end < len(page.text) else None,
-        author=page.author,
-        published=page.published,
-        language=page.language,
-        content_type=page.content_type,
-        truncated=page.truncated,
     )
 
 

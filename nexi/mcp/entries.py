@@ -36,17 +36,9 @@ class Installed(Struct, frozen=True):
 
 def place_of(client: str) -> Path:
     """Where a client keeps its config on this system."""
-    home = Path.home()
-    if client == "cursor":
-        return home / ".cursor" / "mcp.json"
-    if client == "codex":
-        return home / ".codex" / "config.toml"
-    name = "claude_desktop_config.json"
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support" / "Claude" / name
-    if sys.platform == "win32":
-        return home / "AppData" / "Roaming" / "Claude" / name
-    return home / ".config" / "Claude" / name
+    folder = {"darwin": "Library/Application Support", "win32": "AppData/Roaming"}.get(sys.platform, ".config")
+    places = {"cursor": ".cursor/mcp.json", "codex": ".codex/config.toml"}
+    return Path.home() / places.get(client, f"{folder}/Claude/claude_desktop_config.json")
 
 
 def _build_entry() -> dict[str, Any]:
@@ -135,8 +127,12 @@ def _with_toml(text: str, path: Path) -> str:
     new = _merge_entry({**CODEX_DEFAULTS, **old})
     if new == old:
         return text
-    after = _without_ours(text)
-    after = f"{after.rstrip()}\n\n{_to_toml(new)}" if after.strip() else _to_toml(new)
+    others, at = "", 0
+    for match in _OURS.finditer(text):
+        following = _TABLE.search(text, match.end())
+        others, at = others + text[at : match.start()], following.start() if following else len(text)
+    others = (others + text[at:]).rstrip()
+    after = f"{others}\n\n{_to_toml(new)}" if others else _to_toml(new)
     try:
         is_safe = tomllib.loads(after) == {**before, "mcp_servers": {**servers, "nexi": new}}
     except tomllib.TOMLDecodeError:
@@ -144,14 +140,6 @@ def _with_toml(text: str, path: Path) -> str:
     if not is_safe:
         raise _not_understood(path, "its table mcp_servers.nexi is written in a way that cannot be changed safely")
     return after
-
-
-def _without_ours(text: str) -> str:
-    others, at = "", 0
-    for match in _OURS.finditer(text):
-        following = _TABLE.search(text, match.end())
-        others, at = others + text[at : match.start()], following.start() if following else len(text)
-    return others + text[at:]
 
 
 def _to_toml(values: Mapping[str, Any]) -> str:

@@ -75,9 +75,8 @@ def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarde
             cause="anyone who reaches that address could search and spend in your name",
             fix="set NEXI_TOKEN to a long secret and give it to your clients, or listen on 127.0.0.1",
         )
-    checks = local and not guarded
     security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=checks,
+        enable_dns_rebinding_protection=local and not guarded,
         allowed_hosts=[name for h in LOCAL for name in (h, f"{h}:*")],
         allowed_origins=[form.format(host=h) for h in LOCAL for form in ORIGINS],
     )
@@ -100,7 +99,10 @@ class _TokenGate:
         self._app, self._is_token = app, is_token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or self._is_known(scope):
+        header = next((value for name, value in scope.get("headers", ()) if name == b"authorization"), b"")
+        kind, _, secret = header.partition(b" ")
+        is_known = kind.lower() == b"bearer" and self._is_token(secret.strip().decode("utf-8", "replace"))
+        if is_known or scope["type"] != "http":
             return await self._app(scope, receive, send)
         answer = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": REFUSAL}}
         body = json.dumps(answer).encode()
@@ -108,8 +110,3 @@ class _TokenGate:
         headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": 401, "headers": headers})
         return await send({"type": "http.response.body", "body": body})
-
-    def _is_known(self, scope: Scope) -> bool:
-        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        kind, _, secret = header.partition(b" ")
-        return kind.lower() == b"bearer" and self._is_token(secret.strip().decode("utf-8", "replace"))

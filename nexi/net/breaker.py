@@ -68,8 +68,7 @@ def current_standing(state: State, now: float) -> Standing:
 
 def try_admit(state: State, now: float) -> tuple[bool, State]:
     """Whether to ask now, and the state after. Of those who ask after a rest, the first tries and the others wait for it."""
-    where = current_standing(state, now)
-    if state is None or where == "open":
+    if state is None or current_standing(state, now) == "open":
         return state is None, state
     return True, replace(state, trial_until=now + TRIAL_S)
 

@@ -7,6 +7,8 @@ here.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from nexi.ports import Clock
 
@@ -39,16 +41,9 @@ class RateLimiter:
         """Take a token when there is one, in the order of asking. A caller that is cancelled takes none; others move up."""
         if key not in self._queues and not self.try_take(key):
             return
-        queue = self._queues.setdefault(key, WaitingLine())
-        queue.waiting += 1
-        try:
-            async with queue.lock:
-                while delay := self.try_take(key):
-                    await self._clock.sleep(delay)
-        finally:
-            queue.waiting -= 1
-            if not queue.waiting:
-                del self._queues[key]
+        async with stand_in_line(self._queues, key):
+            while delay := self.try_take(key):
+                await self._clock.sleep(delay)
 
     def try_take(self, key: str) -> float:
         """Take a token if there is one, and return 0.0; else the seconds after which there is."""
@@ -71,3 +66,17 @@ class WaitingLine:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.waiting = 0
+
+
+@asynccontextmanager
+async def stand_in_line(lines: dict[str, WaitingLine], key: str) -> AsyncIterator[None]:
+    """Be the next of those who wait for a key, in the order of asking; a line in which nobody waits any more is forgotten."""
+    line = lines.setdefault(key, WaitingLine())
+    line.waiting += 1
+    try:
+        async with line.lock:
+            yield
+    finally:
+        line.waiting -= 1
+        if not line.waiting:
+            del lines[key]

@@ -27,7 +27,7 @@ class ProxyFault(Struct, frozen=True):
 
 def describe_proxy_fault(proxy: str, host: str, status: int = 0) -> ProxyFault:
     """The fault of a proxy that was asked for a host: with a status it refused, without one it could not be reached."""
-    place = _place_of(proxy)
+    place = urlsplit(proxy if "://" in proxy else f"http://{proxy}").netloc.rpartition("@")[2]  # without name and password
     if status == LOGIN_STATUS:
         return ProxyFault(
             Notice("proxy.login", "the proxy {proxy} requires a login", proxy=place),
@@ -51,8 +51,3 @@ def status_of_refusal(words: str) -> int:
     """The status with which a proxy refused a tunnel, as the library's error begins with it; 0 where it has none."""
     status = re.match(r"(\d{3})\b", words)
     return int(status[1]) if status else 0
-
-
-def _place_of(proxy: str) -> str:
-    """Host and port without the user name and the password."""
-    return urlsplit(proxy if "://" in proxy else f"http://{proxy}").netloc.rpartition("@")[2]

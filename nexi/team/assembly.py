@@ -25,9 +25,8 @@ from nexi.errors import ConfigError, StoreError
 from nexi.team.limits import DEFAULT_LEASE_S, MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.limits import PostgresPacing as PersonPacing
-from nexi.team.postgres.people import SCOPES, People, PersonUsage, Quotas, describe_limits, list_limits
-from nexi.team.postgres.queue import RunPicker
-from nexi.team.postgres.retention import prune_expired
+from nexi.team.postgres.people import SCOPES, People, Quotas, describe_limits, list_limits
+from nexi.team.postgres.runs import RunPicker, prune_expired
 from nexi.team.postgres.schedules import INTERVALS, Schedules, name_interval
 from nexi.team.postgres.state import PostgresState
 from nexi.types import TEAM
@@ -40,7 +39,6 @@ __all__ = [
     "SCOPES",
     "People",
     "PersonPacing",
-    "PersonUsage",
     "Quotas",
     "Schedules",
     "Team",

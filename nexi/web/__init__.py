@@ -30,7 +30,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match
+from starlette.routing import BaseRoute, Match, Route
 
 from nexi.app import Nexi
 from nexi.app.hosting import MAX_RUNS, RunHost
@@ -140,7 +140,7 @@ def build_personal_app(
 
     routes: list[BaseRoute] = [route for contract in contracts for route in contract.routes]
     app = Starlette(
-        routes=[*routes, *page.ROUTES, *mcp.routes(), *more],
+        routes=[*routes, *page.ROUTES, Route("/mcp", endpoint=mcp), *more],
         middleware=list(middleware),
         lifespan=lifespan,
         exception_handlers=UNROUTED,

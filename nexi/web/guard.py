@@ -107,7 +107,8 @@ class RequestGuard:
             return await send({"type": "websocket.close", "code": 1008})
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        exchange = _Exchange(scope, send, self._clock, self.shape_of(scope["path"]))
+        shape = next((shape for prefix, shape in self._shapes if scope["path"].startswith(prefix)), own_shape)
+        exchange = _Exchange(scope, send, self._clock, shape)
         self._open += 1
         try:
             await self._serve_request(exchange, receive)
@@ -117,13 +118,11 @@ class RequestGuard:
                 self._open_of[exchange.person] -= 1
                 if not self._open_of[exchange.person]:  # so that it does not grow with all who ever came
                     del self._open_of[exchange.person]
-            seconds, route = exchange.seconds, exchange.route
+            seconds = (exchange.began or self._clock.monotonic()) - exchange.started
+            route = str(getattr(scope.get("route"), "path", "")) or "unknown"  # its pattern: no id or question becomes a label
             self._metrics.request(route, exchange.method, exchange.status, seconds)
             facts = {"request": exchange.id, "method": exchange.method, "route": route, "status": exchange.status}
             log.info("request", extra={**facts, "ms": round(seconds * 1000, 1), "client": exchange.client})
-
-    def shape_of(self, path: str) -> Shape:
-        return next((shape for prefix, shape in self._shapes if path.startswith(prefix)), own_shape)
 
     async def _serve_request(self, exchange: _Exchange, receive: Receive) -> None:
         """The edge of this door: whatever goes wrong inside ends as a response, and never as a traceback in one."""
@@ -172,10 +171,10 @@ class RequestGuard:
         if not matches_any(scope["path"], self._rules.public):
             if self._host.draining:
                 raise Refused(Problem(503, "draining", "the server is shutting down", "ask again soon", 5))
-            if scope.get("state", {}).get(CROWDED):
-                raise Refused(Problem(503, "overloaded", "too many connections are open", "ask again soon", 1))
-            if self._open > self._rules.most_requests:
-                raise Refused(Problem(503, "overloaded", "too many requests are open", "ask again soon", 1))
+            is_crowded = scope.get("state", {}).get(CROWDED)
+            if is_crowded or self._open > self._rules.most_requests:
+                message = f"too many {'connections' if is_crowded else 'requests'} are open"
+                raise Refused(Problem(503, "overloaded", message, "ask again soon", 1))
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Refused(Problem(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is"))
         length = headers.get("content-length", "")
@@ -212,8 +211,7 @@ class RequestGuard:
         principal = None if matches_any(scope["path"], self._rules.public) else await self._identify(exchange.headers, scope)
         needed_scope = "read" if scope["method"] in ("GET", "HEAD", "OPTIONS") else "ask"
         if principal and needed_scope not in principal.scopes:
-            fix = "use a token that may ask"
-            raise Refused(Problem(403, "scope_missing", "this token may only read", fix))
+            raise Refused(Problem(403, "scope_missing", "this token may only read", "use a token that may ask"))
         scope.setdefault("state", {})[PRINCIPAL] = principal
         if principal and self._rules.most_of_one:
             exchange.person = principal.person
@@ -260,22 +258,13 @@ class _Exchange:
         self.closes = False
         self.person = ""  # whose share of the open requests it takes
         self.on_start: Callable[[], None] = lambda: None
-        self._started = clock.monotonic()
-        self._began = 0.0
+        self.started = clock.monotonic()
+        self.began = 0.0  # when its response did
         self._ended = False
-
-    @property
-    def route(self) -> str:
-        """The pattern of the path, so that neither ids nor questions become labels."""
-        return str(getattr(self.scope.get("route"), "path", "")) or "unknown"
-
-    @property
-    def seconds(self) -> float:
-        return (self._began or self._clock.monotonic()) - self._started
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._began, self.status = self._clock.monotonic(), message["status"]
+            self.began, self.status = self._clock.monotonic(), message["status"]
             self.on_start()
             message["headers"] = [*message.get("headers", ()), *HEADERS, (b"x-request-id", self.id.encode())]
             if self.closes:
@@ -286,7 +275,7 @@ class _Exchange:
     async def fail(self, problem: Problem) -> None:
         """Answer with the problem; where a response has begun, end it there."""
         self.on_start = lambda: None
-        if self._began:
+        if self.began:
             if not self._ended:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})
             return
@@ -325,8 +314,7 @@ def given_token(headers: Headers) -> str:
 
 
 def unauthorized() -> Refused:
-    fix = "send it as `Authorization: Bearer TOKEN`"
-    return Refused(Problem(401, "unauthorized", "the token is missing or wrong", fix))
+    return Refused(Problem(401, "unauthorized", "the token is missing or wrong", "send it as `Authorization: Bearer TOKEN`"))
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:

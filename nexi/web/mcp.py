@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from nexi.app import Nexi
@@ -27,9 +26,6 @@ class McpDoor:
         self._making = asyncio.Lock()
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
-
-    def routes(self) -> list[Route]:
-        return [Route("/mcp", endpoint=self)]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Its library takes a moment to load, in which others are served. Raises ConfigError where it is missing."""

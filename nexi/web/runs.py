@@ -106,24 +106,21 @@ def parse_run_request(body: schemas.RunQuestion, *, continues: str = "") -> RunR
 @CONTRACT.serve("POST /v1/runs/{id}/resume", "Resume it.", {202: schemas.RunStatus})
 async def _resume_run(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
-    host: RunHost = request.app.state.host
-    run = await host.resume(_run_id(request))
+    host, run_id = _find_run(request)
+    run = await host.resume(run_id)
     return told_reply(await _find_status(host, run.id), 202, {"location": f"/v1/runs/{run.id}"})
 
 
 @CONTRACT.serve("POST /v1/runs/{id}/plan", "Settle its plan.", ACCEPTED, body=schemas.Plan)
 async def settle_plan(request: Request) -> Response:
     """Let research that waits with its plan go on, with these tasks where some are given."""
-    host: RunHost = request.app.state.host
-    run_id, plan = _run_id(request), await read_body(request, schemas.Plan)
+    (host, run_id), plan = _find_run(request), await read_body(request, schemas.Plan)
     hosted = host.get_active(run_id)
-    gate = hosted.run.gate if hosted else None
-    if gate is None:
+    if hosted is None or hosted.run.gate is None:
         await asyncio.to_thread(host.nexi.runs().open_log, run_id)  # raises where there is no such run
-        raise build_refusal(
-            409, "no_plan", f"run {run_id} waits with no plan here", fix=f"GET /v1/runs/{run_id} says how it is"
-        )
-    agenda = gate.settle(plan.tasks)
+        fix = f"GET /v1/runs/{run_id} says how it is"
+        raise build_refusal(409, "no_plan", f"run {run_id} waits with no plan here", fix=fix)
+    agenda = hosted.run.gate.settle(plan.tasks)
     return json_reply({"id": run_id, "tasks": list(agenda.tasks), "by": agenda.by}, 202)
 
 
@@ -147,7 +144,7 @@ async def list_runs(request: Request) -> Response:
 
 @CONTRACT.serve("GET /v1/runs/{id}", "How a run is doing.", {200: schemas.RunStatus})
 async def show_status(request: Request) -> Response:
-    return told_reply(await _find_status(request.app.state.host, _run_id(request)))
+    return told_reply(await _find_status(*_find_run(request)))
 
 
 async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:
@@ -159,15 +156,15 @@ async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:
     return {**status, "question": summaries[0].query, "mode": summaries[0].mode} if summaries else status
 
 
-def _run_id(request: Request) -> str:
-    return check_run_id(request.path_params["id"])
+def _find_run(request: Request) -> tuple[RunHost, str]:
+    """The host of the server, and the id that a path names."""
+    return request.app.state.host, check_run_id(request.path_params["id"])
 
 
 @CONTRACT.serve("GET /v1/runs/{id}/events", "Its events.", {200: ("text/event-stream",), 204: None}, query=LAST_SEEN)
 async def _stream_events(request: Request) -> Response:
     """Server-sent events after the last one the reader saw; 204 when there is nothing more to come."""
-    host: RunHost = request.app.state.host
-    run_id = _run_id(request)
+    host, run_id = _find_run(request)
     mark = mark_of(request.headers.get("last-event-id") or request.query_params.get("last_event_id") or "0")
     if mark is None:
         raise bad_request("Last-Event-ID must be the id of an event of this run", parameter="last-event-id")
@@ -219,18 +216,15 @@ async def _send_items(items: AsyncGenerator[FeedItem | None, None]) -> AsyncGene
 )
 async def _show_result(request: Request) -> Response:
     """The answer in one of EXPORT_FORMATS, by `format` or by what the client accepts."""
-    host: RunHost = request.app.state.host
-    run_id, form, accepted = _run_id(request), request.query_params.get("format", ""), request.headers.get("accept", "")
+    host, run_id = _find_run(request)
+    form, accepted = request.query_params.get("format", ""), request.headers.get("accept", "")
     if form and form not in EXPORT_FORMATS:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
     form = form or next((known.name for known in EXPORT_FORMATS.values() if known.media_type in accepted), "json")
-    fix = "follow its events, or stop it"
-    refusal = build_refusal(409, "not_ended", f"run {run_id} has not ended", fix=fix, retry_after=1)
-    if host.is_active(run_id):
-        raise refusal
-    log = await host.open_log(run_id)
-    if not log.has_ended:
-        raise refusal
+    log = None if host.is_active(run_id) else await host.open_log(run_id)
+    if log is None or not log.has_ended:
+        fix = "follow its events, or stop it"
+        raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix=fix, retry_after=1)
     result_of(run_id, log.bare_facts)  # a run that failed says why
     return await export_response(request, log, run_id, form, as_file=False)
 
@@ -238,8 +232,7 @@ async def _show_result(request: Request) -> Response:
 @CONTRACT.serve("POST /v1/runs/{id}/stop", "Let it answer now.", ACCEPTED)
 async def _stop_run(request: Request) -> Response:
     """Ask for the answer now, from what was read."""
-    host: RunHost = request.app.state.host
-    run_id = _run_id(request)
+    host, run_id = _find_run(request)
     if not await host.stop(run_id):
         raise build_refusal(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
     return json_reply({"id": run_id, "stopping": True}, 202)
@@ -248,8 +241,7 @@ async def _stop_run(request: Request) -> Response:
 @CONTRACT.serve("POST /v1/runs/{id}/cancel", "End it without an answer.", {200: schemas.RunStatus, **ACCEPTED})
 async def _cancel_run(request: Request) -> Response:
     """End it now, without an answer."""
-    host: RunHost = request.app.state.host
-    run_id = _run_id(request)
+    host, run_id = _find_run(request)
     if await cancel_run(host, run_id):
         return told_reply(await _find_status(host, run_id))
     return json_reply({"id": run_id, "cancelling": True}, 202)
@@ -271,7 +263,7 @@ async def cancel_run(host: RunHost, run_id: str) -> bool:
 @CONTRACT.serve("DELETE /v1/runs/{id}", "Cancel and forget a run.", {204: None})
 async def _remove_run(request: Request) -> Response:
     """Forget a run."""
-    await delete_run(request.app.state.host, _run_id(request))
+    await delete_run(*_find_run(request))
     return Response(status_code=204)
 
 

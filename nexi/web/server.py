@@ -41,13 +41,9 @@ from nexi.web.guard import CROWDED, MAX_HEAD_BYTES, GuardRules
 __all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "serve"]
 
 log = logging.getLogger("nexi.web")
-HEAD_TIMEOUT_S = 20.0
-STALL_TIMEOUT_S = 60.0  # a client that reads nothing for so long is not coming back
 HEAD_BYTES = MAX_HEAD_BYTES  # of a head that has not ended; the guard counts whole ones
 KEEP_ALIVE_S = 15
 MAX_CONNECTIONS = 1024
-MAX_CLIENT_CONNECTIONS = 512  # from one address, which may be a proxy before this server
-MAX_CLIENT_HALF_OPEN = 64  # with more of them, one address has less time for each head
 CROWDED_HEAD_TIMEOUT_S = 2.0
 GC_THRESHOLDS = (700, 10, 10)  # the command line collects less often, for a quick start
 MAX_GATHERED = 32_768
@@ -101,21 +97,16 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
 
 def require_token(config: Config, options: ServerOptions) -> None:
     """Beyond this machine only with a token that cannot be guessed, or for people who each have their own."""
-    if is_loopback_host(options.host) or config.database_url:
-        return
     token = options.token or config.token
-    if token and len(token) < MIN_TOKEN_CHARS:
-        raise ConfigError(
-            f"nexi does not listen on {options.host} with a token of {len(token)} characters",
-            cause=f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed",
-            fix="set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24",
-        )
-    if not token:
-        raise ConfigError(
-            f"nexi does not listen on {options.host} without a token",
-            cause="anybody who reaches this address could use it",
-            fix="set NEXI_TOKEN to a long random text, or leave --host out",
-        )
+    if is_loopback_host(options.host) or config.database_url or len(token) >= MIN_TOKEN_CHARS:
+        return
+    message, cause = "without a token", "anybody who reaches this address could use it"
+    fix = "set NEXI_TOKEN to a long random text, or leave --host out"
+    if token:
+        message = f"with a token of {len(token)} characters"
+        cause = f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed"
+        fix = "set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24"
+    raise ConfigError(f"nexi does not listen on {options.host} {message}", cause=cause, fix=fix)
 
 
 def bind_socket(options: ServerOptions) -> socket.socket:
@@ -254,11 +245,11 @@ class SlowClientTimeoutProtocol(H11Protocol):
     """HTTP/1.1 with limits on the time until the head of a request is there, until a client reads on, and on the connections
     of one client. What comes beyond those is marked in the scope, so that the guard can refuse it in the shape of its path."""
 
-    head_timeout_s = HEAD_TIMEOUT_S
+    head_timeout_s = 20.0
     max_connections = MAX_CONNECTIONS
-    max_client_connections = MAX_CLIENT_CONNECTIONS
-    max_client_half_open = MAX_CLIENT_HALF_OPEN
-    stall_timeout_s = STALL_TIMEOUT_S
+    max_client_connections = 512  # from one address, which may be a proxy before this server
+    max_client_half_open = 64  # with more of them, one address has less time for each head
+    stall_timeout_s = 60.0  # a client that reads nothing for so long is not coming back
     _head: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
 
@@ -267,11 +258,10 @@ class SlowClientTimeoutProtocol(H11Protocol):
         host = self.client[0] if self.client else ""
         every: list[Any] = list(self.connections)
         same = [other for other in every if other.client and other.client[0] == host]
-        if sum(other._head is not None for other in same) >= self.max_client_half_open:
-            self.head_timeout_s = min(self.head_timeout_s, CROWDED_HEAD_TIMEOUT_S)
-        if len(self.connections) > self.max_connections or len(same) > self.max_client_connections:
-            self.head_timeout_s = min(self.head_timeout_s, CROWDED_HEAD_TIMEOUT_S)
+        if is_crowded := len(every) > self.max_connections or len(same) > self.max_client_connections:
             self.app_state = {**self.app_state, CROWDED: True}
+        if is_crowded or sum(other._head is not None for other in same) >= self.max_client_half_open:
+            self.head_timeout_s = min(self.head_timeout_s, CROWDED_HEAD_TIMEOUT_S)
         self._watch_head()
 
     def data_received(self, data: bytes) -> None:

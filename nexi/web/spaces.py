@@ -106,9 +106,8 @@ async def _add_space(request: Request) -> Response:
     body, spaces = await read_body(request, NewSpace), nexi_of(request).spaces()
     space = msgspec.convert(msgspec.to_builtins(body), Space)
     await asyncio.to_thread(spaces.add, space)
-    return json_reply(
-        space_view(await asyncio.to_thread(spaces.get, space.name)), 201, {"location": f"/v1/spaces/{space.name}"}
-    )
+    view = space_view(await asyncio.to_thread(spaces.get, space.name))
+    return json_reply(view, 201, {"location": f"/v1/spaces/{space.name}"})
 
 
 @CONTRACT.serve("GET /v1/spaces/{name}", "A space.", {200: SPACE})

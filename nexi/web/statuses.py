@@ -1,4 +1,4 @@
-"""Statuses: what is told of a run, from its facts, and its result as JSON.
+"""Statuses: what is told of a run, from its facts.
 
 Above, `runs` sends them; below are the words. Page text and answers are hostile here: HTML is made with everything escaped,
 no raw markup, no images, and links to web addresses only.
@@ -11,11 +11,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from nexi.app import RunResult, RunSummary
+from nexi.app import RunSummary
 from nexi.events import Fact, ModelReplied, PageFetched, RunFailed, RunFinished, RunStarted, SearchFinished
 from nexi.types import StopReason, Usage
 
-__all__ = ["html_of", "passages_of", "render_json", "status_of", "summary_of"]
+__all__ = ["html_of", "passages_of", "status_of", "summary_of"]
 
 SCHEMA = "nexi-run-1"
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
@@ -69,15 +69,6 @@ def summary_of(run: RunSummary) -> dict[str, Any]:
     """One line of the list of runs."""
     summary = {"id": run.id, "state": run.shown_state, "mode": run.mode, "question": run.query, "created": run.created}
     return {**summary, **({"space": run.space} if run.space else {}), "links": {"self": f"/v1/runs/{run.id}"}}
-
-
-def render_json(result: RunResult) -> str:
-    """The object that `--json` prints; of an agentic search, its own object."""
-    from nexi.output import answer_json
-
-    if result.started.mode == "agentic":
-        return result.answer.text
-    return json.dumps(answer_json(result), ensure_ascii=True)
 
 
 def passages_of(answer: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from nexi.history import FileHistory, create_entry
 from nexi.ports import HistoryStore
-from nexi.team.postgres.history import PostgresHistory
+from nexi.team.postgres.state import PostgresHistory
 
 WHEN = "2026-01-02T03:04:05"
 FIRST = create_entry("Why?", "Because \x00of \ud83c rain.", ["https://a.example"], "m", 1, 0.5, 12, id="aaaaaa", ts=WHEN)

@@ -12,7 +12,7 @@ from nexi.events import RunFinished, RunStarted
 from nexi.stores.pgvector import PgvectorStore
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.people import People, Quotas
-from nexi.team.postgres.retention import prune_expired
+from nexi.team.postgres.runs import prune_expired
 from nexi.team.postgres.state import PostgresState
 from nexi.testing import FakeClock
 from nexi.types import HistoryEntry, StopReason, Usage

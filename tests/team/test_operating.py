@@ -22,8 +22,7 @@ from nexi.config import Config
 from nexi.events import PageFetched, RunFinished, RunStarted
 from nexi.team.assembly import Team
 from nexi.team.postgres.database import Database
-from nexi.team.postgres.retention import prune_expired
-from nexi.team.postgres.runs import PostgresRuns
+from nexi.team.postgres.runs import PostgresRuns, prune_expired
 from nexi.team.web.work import worker_app
 from nexi.team.worker import TeamWorker
 from nexi.testing import FakeClock

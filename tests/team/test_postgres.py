@@ -14,8 +14,7 @@ from nexi.events import Fact, ModelAsked, ModelReplied, PageFetched, RunFinished
 from nexi.team.postgres import database as database_module
 from nexi.team.postgres.commits import FactBatch
 from nexi.team.postgres.database import Database, list_migrations
-from nexi.team.postgres.retention import prune_expired
-from nexi.team.postgres.runs import PostgresRuns
+from nexi.team.postgres.runs import PostgresRuns, prune_expired
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 

@@ -16,8 +16,7 @@ from nexi.events import ModelAsked, ModelReplied, RunFailed, RunFinished, RunRes
 from nexi.team.assembly import People, Quotas, Team
 from nexi.team.limits import MAX_LOSSES
 from nexi.team.postgres.database import Database
-from nexi.team.postgres.queue import RunPicker
-from nexi.team.postgres.runs import PostgresRuns
+from nexi.team.postgres.runs import PostgresRuns, RunPicker
 from nexi.team.worker import TeamWorker
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import Usage

@@ -46,11 +46,6 @@ class FactBatch(Struct, frozen=True):
     rows: Sequence[FactRow]
     created: dict[str, Any] | None = None
 
-    @property
-    def ended_state(self) -> str | None:
-        last = self.rows[-1].fact
-        return ENDED_STATES[last.kind] if isinstance(last, events.TERMINAL) else None
-
 
 class Committer:
     """The one writer of facts in a process."""
@@ -160,12 +155,13 @@ class Committer:
 def _describe_batch(batch: FactBatch) -> dict[str, Any]:
     start = next((row.fact for row in batch.rows if isinstance(row.fact, RunStarted)), None)
     usage = sum((row.fact.usage for row in batch.rows if isinstance(row.fact, ModelReplied)), Usage())
+    last = batch.rows[-1]
     return {
         "run": batch.run,
         "epoch": batch.epoch,
-        "last": batch.rows[-1].number,
+        "last": last.number,
         "size": sum(len(row.line) for row in batch.rows),
-        "state": batch.ended_state,
+        "state": ENDED_STATES[last.fact.kind] if isinstance(last.fact, events.TERMINAL) else None,
         "question": clean_text(start.query) if start else None,
         "words": clean_text(start.query.casefold()) if start else None,
         "mode": start.mode if start else None,

@@ -123,11 +123,10 @@ class Database:
                 logger.setLevel(before)
             with self._pool.connection() as connection:
                 _migrate(connection)
-        except ConfigError:
+        except (ConfigError, self._driver.Error, self._pool_module.PoolTimeout) as error:
             self._pool.close()
-            raise
-        except (self._driver.Error, self._pool_module.PoolTimeout) as error:
-            self._pool.close()
+            if isinstance(error, ConfigError):
+                raise
             cause = _first_line(error)
             if isinstance(error, self._pool_module.PoolTimeout):
                 # a pool only says that it has waited, so one connection is tried by itself
@@ -181,10 +180,8 @@ class Database:
     def fetch(
         self, statement: str, values: Values = None, *, patience_s: float | None = None, wait_s: float | None = None
     ) -> Rows:
-        """The rows of one statement, a transaction by itself; tried again while the database restarts. Raises StoreError.
-
-        `wait_s` is for a statement that reads a great deal.
-        """
+        """The rows of one statement, a transaction by itself; tried again while the database restarts. `wait_s` is for one that
+        reads a great deal. Raises StoreError."""
         return self._try(lambda connection: connection.execute(statement, values), patience_s, wait_s)
 
     def fetch_as(

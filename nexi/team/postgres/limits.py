@@ -17,7 +17,7 @@ import msgspec
 from nexi.errors import BackendError, StoreError
 from nexi.net import breaker
 from nexi.net.breaker import State, Suspension
-from nexi.net.limits import RateLimiter, WaitingLine
+from nexi.net.limits import RateLimiter, stand_in_line
 from nexi.ports import Clock
 from nexi.team.limits import MAX_SLOT_S
 from nexi.team.postgres.database import Database, clean_text, read_statements
@@ -39,36 +39,20 @@ class PostgresPacing:
 
     async def wait(self, key: str) -> None:
         """Take a token when there is one, each person's in the order of asking. A caller that is cancelled takes none."""
+        lines, name = self._database.lines, f"{self._name} {key}"
         # A process never has more than one token that nobody may want in the end.
-        async with self._stand_in_line(f"{self._name} {key} of {self._person}"), self._stand_in_line(f"{self._name} {key}"):
-            await self._take_turn(key)
-
-    @asynccontextmanager
-    async def _stand_in_line(self, name: str) -> AsyncIterator[None]:
-        lines = self._database.lines
-        line = lines.setdefault(name, WaitingLine())
-        line.waiting += 1
-        try:
-            async with line.lock:
-                yield
-        finally:
-            line.waiting -= 1
-            if not line.waiting:
-                del lines[name]
-
-    async def _take_turn(self, key: str) -> None:
-        """Reserve the next token and wait for its time."""
-        try:
-            rows = await self._fetch(SQL["reserve"], key)
-        except StoreError:
-            return await self._alone.wait(key)
-        delay = rows[0][0] - self._step - self._slack
-        try:
-            return await self._clock.sleep(delay) if delay > 0 else None
-        except asyncio.CancelledError:
-            with suppress(StoreError):
-                await asyncio.shield(self._fetch(SQL["give_back"], key))
-            raise
+        async with stand_in_line(lines, f"{name} of {self._person}"), stand_in_line(lines, name):
+            try:
+                rows = await self._fetch(SQL["reserve"], key)
+            except StoreError:
+                return await self._alone.wait(key)
+            delay = rows[0][0] - self._step - self._slack
+            try:
+                return await self._clock.sleep(delay) if delay > 0 else None
+            except asyncio.CancelledError:
+                with suppress(StoreError):
+                    await asyncio.shield(self._fetch(SQL["give_back"], key))
+                raise
 
     async def try_take(self, key: str) -> float:
         """Take a token if there is one, and return 0.0; else the seconds after which there is."""
@@ -137,8 +121,7 @@ class PostgresBreaker:
             if after is None:
                 connection.execute("delete from suspensions where backend = %(backend)s and mark = %(mark)s", name)
             elif after != before:
-                state = msgspec.json.encode(after).decode()
-                connection.execute(SQL["write_suspension"], {**name, "state": state})
+                connection.execute(SQL["write_suspension"], {**name, "state": msgspec.json.encode(after).decode()})
         return is_admitted, after
 
     def _name(self, backend: str) -> dict[str, str]:

@@ -285,8 +285,7 @@ class People:
     def read_audit(self, count: int = 100) -> list[tuple[datetime, str, str, str, str]]:
         """The newest lines of the audit log: time, person, action, subject, address."""
         sql = "select at, person, action, subject, address from audit order by number desc limit %(count)s"
-        rows = self._fetch(sql, count=count)
-        return [(row[0], str(row[1] or ""), row[2], row[3], row[4]) for row in rows]
+        return [(row[0], str(row[1] or ""), row[2], row[3], row[4]) for row in self._fetch(sql, count=count)]
 
     def list_access(self, person: str) -> list[AccountAccess]:
         """What administrators did with the account of a person, the newest first."""

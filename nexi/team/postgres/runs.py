@@ -1,7 +1,8 @@
 """Runs in Postgres: the log of a run line by line, as in a file, with a lease and a fencing token for its writer.
 
 `state` hands these out as the ports RunStore, PageStore and RunLog; below is `database`. The row of a run says who may write:
-an append changes that row and adds its facts in one statement, so a writer that has lost its run adds nothing.
+an append changes that row and adds its facts in one statement, so a writer that has lost its run adds nothing. The queue of the
+workers is the table of runs itself, so there is one truth.
 """
 
 from __future__ import annotations
@@ -21,13 +22,22 @@ from nexi.notices import Notice
 from nexi.ports import Clock
 from nexi.runs import log_format
 from nexi.runs.log_format import ReadLog, RunSummary, locked_error
-from nexi.team.limits import MAX_RETRY_S
+from nexi.team.limits import DELETION_NOTICE_DAYS, MAX_RESERVED_S, MAX_RETRY_S, MAX_STATEMENT_S
 from nexi.team.postgres.commits import FactBatch, FactRow, taken_error
 from nexi.team.postgres.database import MAX_ROWS, Database, clean_text, read_statements
 from nexi.team.postgres.sharing import SHARED_WITH_ME
 from nexi.types import content_digest
 
-__all__ = ["QUOTA_STOP", "SUBMIT_RUN", "PostgresPages", "PostgresRunLog", "PostgresRuns", "describe_waiting_run"]
+__all__ = [
+    "QUOTA_STOP",
+    "SUBMIT_RUN",
+    "PostgresPages",
+    "PostgresRunLog",
+    "PostgresRuns",
+    "RunPicker",
+    "describe_waiting_run",
+    "prune_expired",
+]
 
 QUOTA_STOP = Notice(
     "quota.used_up",
@@ -35,6 +45,8 @@ QUOTA_STOP = Notice(
     "ask again tomorrow, or ask an administrator for more",
 )
 
+QUEUE_NOTICE = "queue"  # in place of a run's id, among the notices of the database
+RETENTION_LOCK = 0x6E657870
 SQL = read_statements(__file__)
 SUBMIT_RUN = SQL["submit"]
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
@@ -158,11 +170,8 @@ class PostgresRunLog:
             return
         self._database.release(self)
         if not (self._ended or self.is_taken or self._owner):
-            await self._database.in_thread(
-                partial(self._database.fetch, patience_s=MAX_RETRY_S),
-                SQL["give_back"],
-                {"run": self.run_id, "epoch": self.epoch},
-            )
+            values, fetch = {"run": self.run_id, "epoch": self.epoch}, partial(self._database.fetch, patience_s=MAX_RETRY_S)
+            await self._database.in_thread(fetch, SQL["give_back"], values)
 
 
 class PostgresPages:
@@ -173,11 +182,9 @@ class PostgresPages:
 
     async def put(self, text: str) -> str:
         digest, body = content_digest(text), text.encode("utf-8", "surrogatepass")
-        await self._database.in_thread(
-            partial(self._database.fetch, patience_s=MAX_RETRY_S),
-            SQL["put_page"],
-            {"digest": digest, "body": body, "owner": self._owner, "size": len(body)},
-        )
+        values = {"digest": digest, "body": body, "owner": self._owner, "size": len(body)}
+        fetch = partial(self._database.fetch, patience_s=MAX_RETRY_S)
+        await self._database.in_thread(fetch, SQL["put_page"], values)
         return digest
 
     async def get(self, digest: str) -> str | None:
@@ -298,6 +305,50 @@ class PostgresRuns:
         mine = statement.format(mine=_MINE, readable=_READABLE)
         bound_values = {"run": log_format.check_run_id(run_id), "owner": self._owner, **(values or {})}
         return self._database.fetch_as(self._owner, mine, bound_values, **options)
+
+
+class RunPicker:
+    """What workers take runs from: those whose writer is lost first, then those of the person with the fewest in progress.
+
+    A run that is picked is reserved for a moment; the claim that its worker makes decides who may write it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def pick(self, *, is_lost: bool = False) -> tuple[str, str] | None:
+        """A run to go on with and its owner; with `is_lost`, one whose writer is gone. It blocks. Raises StoreError."""
+        values = {"is_lost": is_lost, "reserved": MAX_RESERVED_S, "lease": self._database.lease_s}
+        rows = self._database.fetch(SQL["pick"], values)
+        return (rows[0][0], str(rows[0][1])) if rows else None
+
+    def announce(self) -> None:
+        """Tell the workers that there is something to pick."""
+        self._database.announce(QUEUE_NOTICE)
+
+    async def wait(self, timeout_s: float) -> None:
+        """Return when there may be something to pick, or when the time is over."""
+        await self._database.wait_for_notice(QUEUE_NOTICE, timeout_s)
+
+    def wake(self) -> None:
+        """End the wait of this process, which has room again."""
+        self._database.wake_waiters(QUEUE_NOTICE)
+
+
+def prune_expired(database: Database, keep_days: int, max_mb: int) -> int:
+    """Mark what is due, delete what was marked a week ago with its pages, and return how many runs went. Raises StoreError.
+
+    Until then a wrong setting or a clock that jumped can be put right. Kept and open runs stay.
+    """
+    values = {"days": keep_days, "bytes": max_mb * 1_000_000, "notice": DELETION_NOTICE_DAYS}
+    with database.transaction(wait_s=MAX_STATEMENT_S) as connection:
+        (is_first,) = connection.execute("select pg_try_advisory_xact_lock(%s)", (RETENTION_LOCK,)).fetchone()
+        if not is_first:
+            return 0  # another worker is at it
+        connection.execute(SQL["mark"], values)
+        count = len(connection.execute(SQL["remove_runs"]).fetchall())
+        connection.execute(SQL["remove_pages"])
+        return count
 
 
 def describe_waiting_run(owner: str, question: str, mode: str, request: dict[str, Any], clock: Clock) -> dict[str, str]:

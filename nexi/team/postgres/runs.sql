@@ -30,3 +30,40 @@ from runs where owner = %(owner)s and {condition} order by created desc, run des
 
 -- name: remove
 delete from runs where {mine} and not (state = 'running' and coalesce(lease_until > now(), false)) returning run
+
+-- name: pick
+-- a database that has just started waits for the writers that are still alive
+with busy as (
+    select owner, count(*) as n from runs
+    where (state = 'running' and lease_until > now())
+        or (is_queued and state in ('waiting', 'running') and queued_at > now())
+    group by owner
+)
+update runs set queued_at = now() + make_interval(secs => %(reserved)s) where run = (
+    select run from runs left join busy using (owner) left join quotas on person = owner
+    where is_queued and state in ('waiting', 'running') and queued_at <= now() and (lease_until is null or lease_until < now())
+        and (state = 'running' or not %(is_lost)s)
+        and (state = 'waiting' or pg_postmaster_start_time() < now() - make_interval(secs => %(lease)s))
+        and coalesce(quotas.running, 1000) > coalesce(busy.n, 0)
+    order by state = 'running' desc, coalesce(busy.n, 0), queued_at, run
+    limit 1 for update of runs skip locked
+) returning run, owner
+
+-- name: mark
+with sized as (
+    select run, created, sum(bytes) over (partition by owner order by created desc, run) as until_here,
+        not is_kept and (state in ('finished', 'failed') or (lease_until is null and not is_queued)) as may_go
+    from runs
+), due as (
+    select run from sized
+    where may_go and (created < now() - make_interval(days => %(days)s) or until_here > %(bytes)s)
+)
+update runs set expires = case when run in (select run from due) then now() + make_interval(days => %(notice)s) end
+where (expires is null) = (run in (select run from due))
+
+-- name: remove_runs
+delete from runs where expires < now() and not is_kept and not coalesce(lease_until > now(), false) returning 1
+
+-- name: remove_pages
+delete from pages where used < now() - interval '1 hour'
+and not exists (select from run_pages where run_pages.digest = pages.digest)

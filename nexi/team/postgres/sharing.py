@@ -1,7 +1,6 @@
 """Runs and knowledge that one person lets others read, as the ports RunSharing and KnowledgeSharing.
 
-`state` hands them out; below are `database` and `people`. To share is to let read: only its owner changes
-what is shared.
+`state` hands them out; below are `database` and `people`. To share is to let read: only its owner changes what is shared.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ class PostgresKnowledgeSharing(SharedRows):
         return self._people.name_audience([person for (person,) in rows])
 
     def set_audience(self, audience: RunAudience) -> None:
-        mine = "select %(owner)s::uuid as owner"
-        ids = self._replace_audience(audience, mine, "knowledge_shares", "owner")
+        ids = self._replace_audience(audience, "select %(owner)s::uuid as owner", "knowledge_shares", "owner")
         self._people.record(self._owner, "share_knowledge", "the team" if audience.team else ", ".join(ids) or "no one")
 
     def list_owners(self) -> dict[str, str]:

@@ -59,8 +59,7 @@ class PostgresSpaces(PersonalRows):
     def _read(self, statement: str, **values: Any) -> list[Space]:
         rows = self._fetch(statement, **values)
         names = self._people.find_names([owner for _, _, owner in rows if owner != self._owner])
-        own = {self._owner: ("", self._owner)}
-        people = own | {person: (name, person) for person, name in names.items()}
+        people = {self._owner: ("", self._owner)} | {person: (name, person) for person, name in names.items()}
         return [decode_space(name, settings, *people[owner]) for name, settings, owner in rows if owner in people]
 
 

@@ -143,9 +143,8 @@ class AdministrationDoor:
         return "", token
 
     def _find(self, fields: Fields) -> tuple[str, str]:
-        person_id = fields.get("person", "")
         for person, name, _, _ in self._people.list_all():
-            if person == person_id:
+            if person == fields.get("person"):
                 return person, name
         raise NexiError("this person is not there any more", fix="load the page again", code="not_found")
 

@@ -53,7 +53,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     people, metrics = People(team.database, patience_s=MAX_REQUEST_S), Metrics()
     login = LoginDoor(team.config, people)
     account, administration = AccountDoor(team, people), AdministrationDoor(team, people)
-    apps = _PersonalApps(team, metrics, most_runs, wants_login=login.has_provider)
+    apps = _PersonalApps(team, metrics, most_runs, wants_login=bool(team.config.oidc_issuer))
     # how often one person may ask, on all servers together
     pacing = PersonPacing(team.database, team.clock, "person", burst=rules.burst, rate=rules.per_minute / 60)
     many = {"per_minute": rules.per_minute * MAX_PEOPLE_PER_ADDRESS, "burst": rules.burst * MAX_PEOPLE_PER_ADDRESS}

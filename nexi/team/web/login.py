@@ -44,10 +44,6 @@ class LoginDoor:
         self._config, self._people = config, people
         self._client: Any = None
 
-    @property
-    def has_provider(self) -> bool:
-        return bool(self._config.oidc_issuer)
-
     def routes(self) -> list[Route]:
         return [
             Route("/login", _show_refusals(self._begin), methods=["GET"]),
@@ -104,8 +100,7 @@ class LoginDoor:
         action = html.escape(request.url.path)
         origin = '<meta name="referrer" content="same-origin">'  # without it a browser hides where the form comes from
         form = f'<form method="post" action="{action}"><button>Sign in to nexi</button></form>'
-        body = f'<!doctype html><html lang="en"><title>nexi</title>{origin}{form}'
-        return HTMLResponse(body, headers=SAFE)
+        return HTMLResponse(f'<!doctype html><html lang="en"><title>nexi</title>{origin}{form}', headers=SAFE)
 
     async def _use_link(self, request: Request) -> Response:
         person = await asyncio.to_thread(self._people.use_link, request.path_params["secret"])
@@ -127,10 +122,9 @@ class LoginDoor:
         return reply
 
     def _provider(self) -> Any:
-        if not self.has_provider:
-            raise build_refusal(
-                404, "no_provider", "no identity provider is set up", fix="ask an administrator for a token or a link"
-            )
+        if not self._config.oidc_issuer:
+            fix = "ask an administrator for a token or a link"
+            raise build_refusal(404, "no_provider", "no identity provider is set up", fix=fix)
         if self._client is None:
             from authlib.integrations.starlette_client import OAuth
 

@@ -13,7 +13,7 @@ import html
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from importlib import resources
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
 from msgspec import Meta, Struct
@@ -27,12 +27,16 @@ from nexi.events import SentenceMark
 from nexi.web.contract import Contract
 from nexi.web.exports import export_response
 from nexi.web.guard import PANELS
-from nexi.web.page import asking, checking, completions, history, knowledge, pictures, settings, setup, sharing
+from nexi.web.page import asking, completions, history, knowledge, pictures, settings, setup, sharing
 from nexi.web.page.assets import choose_language, index_bytes, read_texts, sentences_bytes, static_bytes
 from nexi.web.page.timeline import open_bars_of, timeline_of
-from nexi.web.page.view import AnsweredRun, answered_of, draft_html, is_web, view_of
+from nexi.web.page.view import AnsweredRun, answer_html, answered_of, claim_to_dict, draft_html, is_web, view_of
 from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
+from nexi.web.verify import VerifyBody, parse_request
+
+if TYPE_CHECKING:
+    from nexi.checking.recheck import Verification
 
 __all__ = ["ROUTES", "respond_compressed", "respond_in_language", "show_index"]
 
@@ -147,6 +151,34 @@ async def _render_draft(request: Request) -> Response:
     return json_reply({"html": await asyncio.to_thread(draft_html, draft.text, draft.marks)})
 
 
+@CONTRACT.serve("POST /page/check")
+async def _check_text(request: Request) -> Response:
+    """A text that was checked as its panel shows it, with marks and passages."""
+    verification = await request.app.state.nexi.verify(parse_request(await read_body(request, VerifyBody)))
+    return told_reply(await asyncio.to_thread(_verification_to_dict, verification))
+
+
+def _verification_to_dict(verification: Verification) -> dict[str, Any]:
+    """The text as safe HTML, its sentences with their passages, its sources, and the figures."""
+    audit, sources = verification.citations, []
+    for state in verification.sources:
+        link = state.source.url if is_web(state.source.url) else ""
+        about = {"n": state.source.number, "title": state.source.title or state.source.url, "link": link}
+        sources.append({**about, "state": state.state, "reason": state.reason})
+    text, claims = verification.document.text, verification.proof.claims
+    return {
+        "html": answer_html(text, claims, [state.source for state in verification.sources]),
+        "claims": [{**claim_to_dict(claim), "index": claim.index} for claim in verification.proof.checked],
+        "sources": sources,
+        "counts": verification.counts,
+        "judge": verification.judge,
+        "gap": verification.gap,
+        "precision": audit and audit.precision,
+        "recall": audit and audit.recall,
+        "is_bound": bool(audit and audit.is_bound),
+    }
+
+
 @CONTRACT.serve("GET /page/runs/{id}")
 async def _show_run(request: Request) -> Response:
     """A finished run as the page shows it: its answer with its evidence, its sources and where the time went."""
@@ -223,5 +255,5 @@ async def _read_answered(request: Request) -> tuple[AnsweredRun, Any]:
         raise build_refusal(409, error.code, error.message, fix="follow its events, or resume it") from error
 
 
-_MODULES = (asking, checking, completions, history, knowledge, pictures, settings, setup, sharing)
+_MODULES = (asking, completions, history, knowledge, pictures, settings, setup, sharing)
 ROUTES = [*CONTRACT.routes, *(route for module in _MODULES for route in module.CONTRACT.routes)]

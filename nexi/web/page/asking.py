@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -43,13 +42,12 @@ async def _show_form(request: Request) -> Response:
     """What can be chosen here, and the limits every run has."""
     nexi: Nexi = request.app.state.nexi
     config, endpoint = nexi.config, nexi.config.endpoint("answer")
-    first_run = endpoint.is_extractive and not await asyncio.to_thread(has_entries, nexi)
     return json_reply(
         {
             "model": endpoint.model,
             "has_model": not endpoint.is_extractive,
             "add_a_model": SETUP_FIX,
-            "first_run": first_run,
+            "first_run": endpoint.is_extractive and not await asyncio.to_thread(has_entries, nexi),
             "search": [name_service(service) for service in ready_services(config)],
             "editable": is_editable(request),
             "effort": config.default_effort,
@@ -85,6 +83,9 @@ async def list_models(request: Request) -> Response:
 @CONTRACT.serve(f"POST {FILES_PATH}")
 async def _take_file(request: Request) -> Response:
     """A file into the knowledge store, under the name in `name`."""
+    from nexi.app.intake import DocumentIndexing
+    from nexi.files import make_private_directory, replace_file, store_error
+
     base = unquote(request.query_params.get("name", "")).replace("\\", "/").rpartition("/")[2]
     name = _UNSAFE.sub("-", base).strip(" .-").encode("utf-8", "replace").decode()
     if not name or len(name.encode()) > 200:
@@ -92,41 +93,33 @@ async def _take_file(request: Request) -> Response:
     data = await request.body()
     if not data.strip():
         raise bad_request(f"{name} is empty", fix="drop a file with text in it")
-    state, space = request.app.state, request.query_params.get("space", "")
-    tags = (DROPPED, (await find_own_space(state.nexi.ports, space)).tag) if space else (DROPPED,)
-    async with state.taking:  # one at a time: each lies on the disk for a moment, under its own name
-        return json_reply(await _index_file(state.nexi, name, data, tags))
-
-
-async def _index_file(nexi: Nexi, name: str, data: bytes, tags: tuple[str, ...]) -> dict[str, Any]:
-    from nexi.app.intake import DocumentIndexing
-    from nexi.files import make_private_directory, replace_file, store_error
-
+    nexi, space = request.app.state.nexi, request.query_params.get("space", "")
+    tags = (DROPPED, (await find_own_space(nexi.ports, space)).tag) if space else (DROPPED,)
     place = nexi.config.personal_dir / "state" / DROPPED / name
-    try:
-        await asyncio.to_thread(make_private_directory, place.parent)
-        await asyncio.to_thread(replace_file, place, data)
-    except OSError as error:
-        raise store_error("the file could not be taken", place, error) from error
-    indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=tags)
-    try:
-        await indexing.take(str(place))
-    finally:
-        await asyncio.to_thread(place.unlink, missing_ok=True)  # only its passages are kept
+    async with request.app.state.taking:  # one at a time: each lies on the disk for a moment, under its own name
+        try:
+            await asyncio.to_thread(make_private_directory, place.parent)
+            await asyncio.to_thread(replace_file, place, data)
+        except OSError as error:
+            raise store_error("the file could not be taken", place, error) from error
+        indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=tags)
+        try:
+            await indexing.take(str(place))
+        finally:
+            await asyncio.to_thread(place.unlink, missing_ok=True)  # only its passages are kept
     intake = indexing.taken
     if intake.skipped:
         reason = intake.skipped[0][1]
         raise build_refusal(422, "file_not_taken", f"not taken: {reason}", fix="the formats that can be are in the handbook")
     outcome = next((outcome for outcome, count in intake.outcomes.items() if count), "unchanged")
-    return {"name": name, "outcome": outcome, "chunks": intake.chunks, "warnings": intake.warnings}
+    return json_reply({"name": name, "outcome": outcome, "chunks": intake.chunks, "warnings": intake.warnings})
 
 
 @CONTRACT.serve("POST /page/open-question")
 async def _show_open_question(request: Request) -> Response:
     """What a question may mean, so that the page can ask back before it is researched; the body is that of a run."""
-    nexi: Nexi = request.app.state.nexi
     wish = parse_run_request(await read_body(request, NewRun))
-    open_question = await nexi.find_open_question(wish)
+    open_question = await request.app.state.nexi.find_open_question(wish)
     readings = [{"name": name, "question": narrow_question(wish.question, name)} for name in open_question.readings]
     return json_reply({"readings": readings, "kind": open_question.kind})
 
@@ -136,8 +129,7 @@ async def _show_suggestions(request: Request) -> Response:
     """At most three questions to go on with; none where they are switched off."""
     from nexi.app.suggestions import suggestions_after
 
-    nexi: Nexi = request.app.state.nexi
-    run_id = check_run_id(request.path_params["id"])
+    nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
     facts = (await request.app.state.host.open_log(run_id)).bare_facts
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
         raise build_refusal(409, "no_answer", f"run {run_id} has no answer", fix="follow its events")

@@ -29,9 +29,8 @@ MAX_SUGGESTION_CHARS = 200
 async def _suggest(request: Request) -> Response:
     """Own questions that contain `q`, those that begin with it first, then titles of stored pages and files."""
     nexi: Nexi = request.app.state.nexi
-    words = words_of(request)
+    words, knowledge, titles, count = words_of(request), nexi.knowledge(), list[str](), 0
     questions = await asyncio.to_thread(_find_questions, nexi.history(), words) if words else []
-    knowledge, titles, count = nexi.knowledge(), list[str](), 0
     if words and knowledge.may_hold_something():
         async for source in knowledge.sources():
             count += 1

@@ -46,7 +46,14 @@ class Exported(Struct, frozen=True):
 def export_html(exported: Exported) -> str:
     """The whole document."""
     answered = exported.answered
-    note = describe_answered(answered.end.answered)
+    note, bars = describe_answered(answered.end.answered), exported.timeline
+    dropped = "".join(
+        f"<li><bdi>{_escape_text(plain_claim(claim))}</bdi> "
+        f'<span class="v-{claim.verdict.value}">{verdict_words(claim)}</span></li>'
+        for claim in (answered.review.dropped if answered.review else ())
+    )
+    left_out = f"<p>These sentences were not found in their sources.</p><ul>{dropped}</ul>"
+    timeline = f'<div class="timeline">{timeline_svg(bars)}</div><p class="soft">{_escape_text(totals_of(bars))}</p>'
     parts = [
         _render_head(exported),
         f'<article dir="auto">{_render_body(answered)}</article>',
@@ -54,8 +61,8 @@ def export_html(exported: Exported) -> str:
         _render_conflicts([c for c in answered.end.conflicts if not c.is_settled], answered.end.sources),
         _render_sources(answered.end.sources, answered.claims),
         _render_evidence(exported),
-        _left_out(answered),
-        _render_timeline(exported.timeline),
+        f"<section><h2>Left out</h2>{left_out}</section>" if dropped else "",
+        f"<section><h2>Where the time went</h2>{timeline}</section>" if bars else "",
         _render_foot(exported),
     ]
     return _render_document(answered.started.query, parts)
@@ -113,8 +120,7 @@ def _render_head(exported: Exported) -> str:
     heading = first_line[2:].strip() if first_line.startswith("# ") else ""
     tag = 'p class="asked"' if heading else "h1"
     letters = ["".join(c for c in text.casefold() if c.isalnum()) for text in (heading, started.query)]
-    is_repeated = letters[0] == letters[1]
-    question = "" if is_repeated else f'<{tag} dir="auto">{_escape_text(started.query)}</{tag[:2].strip()}>'
+    question = "" if letters[0] == letters[1] else f'<{tag} dir="auto">{_escape_text(started.query)}</{tag[:2].strip()}>'
     about = " · ".join(_isolate_name(fact) for fact in (exported.created[:10], started.model) if fact)
     return question + (f'<p class="soft about">{about}</p>' if about else "")
 
@@ -220,26 +226,6 @@ def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
         return passage
     link = _escape_text(link_to(source.url, text, one.start, one.end, source.imprint.content_type))
     return f'{passage}<p class="soft"><a rel="noreferrer noopener" href="{link}">Open the page there</a></p>'
-
-
-def _left_out(answered: AnsweredRun) -> str:
-    claims = answered.review.dropped if answered.review else ()
-    items = "".join(
-        f"<li><bdi>{_escape_text(plain_claim(claim))}</bdi> "
-        f'<span class="v-{claim.verdict.value}">{verdict_words(claim)}</span></li>'
-        for claim in claims
-    )
-    note = "<p>These sentences were not found in their sources.</p>"
-    return f"<section><h2>Left out</h2>{note}<ul>{items}</ul></section>" if items else ""
-
-
-def _render_timeline(bars: Sequence[Mapping[str, Any]]) -> str:
-    if not bars:
-        return ""
-    return (
-        f'<section><h2>Where the time went</h2><div class="timeline">{timeline_svg(bars)}</div>'
-        f'<p class="soft">{_escape_text(totals_of(bars))}</p></section>'
-    )
 
 
 def _render_foot(exported: Exported) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
 from typing import Any
 
 __all__ = ["add_formulas"]
@@ -55,9 +54,8 @@ def to_mathml(source: str, *, is_block: bool = False) -> str:
     """A formula as MathML that keeps its source for those who copy it; "" where it cannot be read."""
     if len(source) > MAX_CHARS:
         return ""
-    reader = _Reader(_TOKEN.findall(source.strip()))
     try:
-        body = reader.read_row("")
+        body = _Reader(_TOKEN.findall(source.strip())).read_row("")
     except _UnreadableError:
         return ""
     label = html.escape(source.strip())
@@ -188,7 +186,7 @@ class _Reader:
 def add_formulas(maker: Any) -> None:
     """Teach a MarkdownIt to read formulas before the marks of Markdown inside them mean anything."""
     maker.inline.ruler.before("escape", "formula", _read_formula)
-    maker.add_render_rule("formula", _render_formula)
+    maker.add_render_rule("formula", lambda _renderer, tokens, index, _options, _env: str(tokens[index].content))
 
 
 def _read_formula(state: Any, silent: bool) -> bool:
@@ -214,7 +212,3 @@ def _is_formula(inside: str, after: str) -> bool:
     """Whether what stands between two dollar signs is mathematics and not two prices."""
     is_tight = not inside[0].isspace() and not inside[-1].isspace() and not after.isdigit()
     return is_tight and "\n" not in inside and _SIGN_OF_MATH.search(inside) is not None
-
-
-def _render_formula(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Mapping[str, Any]) -> str:
-    return str(tokens[index].content)

@@ -1,13 +1,14 @@
 """The page's list of what was asked: runs with their state, and answers of the history whose run is gone.
 
 Above, the page; below, the run log and the history. A search covers questions and answers. To delete one is to forget its run
-and its line of the history. A run belongs to the conversation of the one it continues. Names and pins that a person gave are
-labels beside the runs, which they never change.
+and its line of the history. A run belongs to the conversation of the one it continues. The name, the pin and the shared link
+that a person gave a run are its label, in one small file beside the runs, which it never changes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
@@ -19,23 +20,24 @@ from nexi.app import Nexi, RunSummary, check_run_id
 from nexi.app.conversation import cited_sources
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
+from nexi.files import write_json_object
 from nexi.ports import HistoryStore, RunStore
 from nexi.text.words import contains_words
 from nexi.types import HistoryEntry
 from nexi.web.contract import Contract
-from nexi.web.page.labels import read_labels, set_label
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
 from nexi.web.payload import json_reply, parse_number, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
 
-__all__ = ["CONTRACT", "LISTED", "MAX_LISTED", "has_entries", "read_from_history", "words_of"]
+__all__ = ["CONTRACT", "LISTED", "MAX_LISTED", "has_entries", "read_from_history", "read_labels", "set_label", "words_of"]
 
 CONTRACT = Contract()
 LISTED, MAX_LISTED = 100, 1000
 FILTERS = ("space", "state", "mode")
 MAX_SEARCH_CHARS = 200
 EXCERPT_CHARS = 160
+LABELS = "labels.json"
 ONLY_AN_ANSWER = "answer kept"
 MAX_TURNS = 30
 
@@ -133,6 +135,27 @@ def excerpt_answer(answer: str, words: str) -> str:
     start = max(0, (places[0] if places else 0) - EXCERPT_CHARS // 3)
     excerpt = text[start : start + EXCERPT_CHARS]
     return ("…" if start else "") + excerpt + ("…" if start + EXCERPT_CHARS < len(text) else "")
+
+
+def read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
+    """Labels by the id of their run; a file that cannot be read is as good as none."""
+    try:
+        read = json.loads((nexi.config.personal_dir / "state" / LABELS).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {str(k): v for k, v in read.items() if isinstance(v, dict)} if isinstance(read, dict) else {}
+
+
+def set_label(nexi: Nexi, run_id: str, change: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Change the label of a run, or remove it. One caller at a time. Raises StoreError."""
+    labels, place = read_labels(nexi), nexi.config.personal_dir / "state" / LABELS
+    before = labels.pop(run_id, {})
+    label = {name: value for name, value in {**before, **change}.items() if value} if change is not None else {}
+    if label:
+        labels[run_id] = label
+    if label or place.exists():
+        write_json_object(place, labels, "the label could not be kept")
+    return label
 
 
 @CONTRACT.serve("DELETE /page/history/{id}")

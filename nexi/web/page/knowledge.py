@@ -72,9 +72,7 @@ async def _search_passages(request: Request) -> Response:
 @CONTRACT.serve("POST /page/knowledge/forget")
 async def _remove_sources(request: Request) -> Response:
     """Forget stored pages by address."""
-    nexi: Nexi = request.app.state.nexi
-    body = await read_body(request, ForgottenSources)
-    knowledge = nexi.knowledge()
+    body, knowledge = await read_body(request, ForgottenSources), request.app.state.nexi.knowledge()
     removed = await (await knowledge.open_store()).remove(body.urls) if knowledge.may_hold_something() else 0
     if not removed:
         raise build_refusal(404, "not_found", "none of it is in the knowledge base", fix="list it again")

@@ -26,6 +26,11 @@ def markdown_of(answered: AnsweredRun, front: str = "") -> str:
     note = describe_answered(answered.end.answered)
     conflicts = [conflict for conflict in answered.end.conflicts if not conflict.is_settled]  # the text has the others
     disagreements = ["## Where sources disagree\n", *(f"- {make_inert(conflict.sentence())}" for conflict in conflicts)]
+    review, figures = answered.review, ""
+    if review and review.proof.checked:
+        left_out = f", {len(review.dropped)} left out" if review.dropped else ""
+        gap = f" {escape_line(review.gap).rstrip('.')}." if review.gap else ""
+        figures = f"*Checked: {review.proof.figures()}{left_out}.{gap}*"
     parts = [
         front.strip(),
         heading,
@@ -33,7 +38,7 @@ def markdown_of(answered: AnsweredRun, front: str = "") -> str:
         f"*{note}*" if note else "",
         "\n".join(disagreements) if conflicts else "",
         _render_sources(answered),
-        _render_figures(answered),
+        figures,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -70,12 +75,3 @@ def _render_sources(answered: AnsweredRun) -> str:
         facts += [f"read {escape_line(view['accessed'])}"] if view["accessed"] else []
         lines.append(" · ".join([f"- [{source.number}] " + (f"[{name}]({link})" if link else name), *facts]))
     return "## Sources\n\n" + "\n".join(lines) if lines else ""
-
-
-def _render_figures(answered: AnsweredRun) -> str:
-    review = answered.review
-    if review is None or not review.proof.checked:
-        return ""
-    left_out = f", {len(review.dropped)} left out" if review.dropped else ""
-    gap = f" {escape_line(review.gap).rstrip('.')}." if review.gap else ""
-    return f"*Checked: {review.proof.figures()}{left_out}.{gap}*"

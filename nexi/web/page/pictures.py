@@ -52,12 +52,11 @@ def _find_pictures(answered: AnsweredRun) -> dict[int, Picture]:
 @CONTRACT.serve("GET /page/runs/{id}/picture")
 async def _send_picture(request: Request) -> Response:
     """One picture of a run that its caller may read. An address that the run does not have is never fetched."""
-    nexi: Nexi = request.app.state.nexi
     run_id = check_run_id(request.path_params["id"])
     answered = answered_of(run_id, await request.app.state.host.open_log(run_id))
     number = request.query_params.get("source", "")
     picture = _find_pictures(answered).get(int(number) if number.isdecimal() and len(number) < 9 else 0)
     if picture is None:
         raise build_refusal(404, "no_picture", f"the answer has no picture of source {number[:9]}", fix="open the page itself")
-    file = await nexi.fetch_picture(picture.url)
+    file = await request.app.state.nexi.fetch_picture(picture.url)
     return Response(file.data, media_type=file.content_type, headers=HEADERS)

@@ -70,7 +70,7 @@ async def _list_models(request: Request) -> Response:
     """The models at the address that was typed; `problem` says why there are none."""
     from nexi.app.local_models import list_endpoint_models
 
-    config = await _read_changes(request)
+    config, _ = await _read_changes(request)
     any_model = config.override(model="any") if config.model == EXTRACTIVE else config
     names, error = await list_endpoint_models(any_model)
     return told_reply({"models": names[:MAX_LISTED_MODELS], "problem": str(error) if error else ""})
@@ -81,7 +81,7 @@ async def _test_settings(request: Request) -> Response:
     """Ask the model and every search service once, with what was typed."""
     from nexi.doctor import examine_settings
 
-    config, state = await _read_changes(request), request.app.state
+    (config, _), state = await _read_changes(request), request.app.state
     if state.examining.locked():
         raise build_refusal(409, "examining", "the checks are already running", fix="wait for them", retry_after=5)
     async with state.examining:
@@ -92,8 +92,7 @@ async def _test_settings(request: Request) -> Response:
 @CONTRACT.serve("POST /page/settings")
 async def _save_settings(request: Request) -> Response:
     """Save what was typed, and use it for every run that begins from now on."""
-    config, nexi = await _read_changes(request), request.app.state.nexi
-    changes = await _typed_changes(request)
+    (config, changes), nexi = await _read_changes(request), request.app.state.nexi
     values = {name: value for name, value in changes.items() if value not in (None, "")}
     names = [name for name, value in changes.items() if value is None or (value == "" and name == "searxng_url")]
     path = nexi.config.config_path
@@ -107,28 +106,22 @@ async def _save_settings(request: Request) -> Response:
     return await _show_settings(request)
 
 
-async def _typed_changes(request: Request) -> dict[str, Any]:
-    changes: dict[str, Any] = to_builtins(await read_body(request, SettingsChange))
-    return changes
-
-
-async def _read_changes(request: Request) -> Config:
-    """The config with what was typed. Raises Refused.
+async def _read_changes(request: Request) -> tuple[Config, dict[str, Any]]:
+    """The config with what was typed, and the changes themselves. Raises Refused.
 
     An empty key means the stored one, which goes to no other address than before; nor does any other key.
     """
     if not is_editable(request):
-        raise build_refusal(
-            403, "not_editable", "this server's settings are not changed in the browser", fix="use nexi config on the server"
-        )
+        message, fix = "this server's settings are not changed in the browser", "use nexi config on the server"
+        raise build_refusal(403, "not_editable", message, fix=fix)
     nexi: Nexi = request.app.state.nexi
-    changes = await _typed_changes(request)
+    changes: dict[str, Any] = to_builtins(await read_body(request, SettingsChange))
     values = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
     if parse_site(address := values.get("base_url", nexi.config.base_url)) != parse_site(nexi.config.base_url):
         values = {"api_key": "", **values, "page_base_url": address}  # the key belongs to the former address
     unset: dict[str, Any] = {name: None for name in LIMITS if changes.get(name, 0) is None}
     try:
-        return replace(nexi.config.override(**values), **unset)
+        return replace(nexi.config.override(**values), **unset), changes
     except ConfigError as error:
         raise bad_request(str(error), fix=error.fix) from error
 

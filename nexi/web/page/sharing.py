@@ -1,7 +1,7 @@
 """Sharing: a run as one HTML page behind a link that cannot be guessed, where the owner of the server allows it.
 
-Above, the page; below, exports and labels. The link needs no token of the server and shows nothing but this run; nothing on it
-runs or loads. Whoever may use the page may take it back.
+Above, the page; below, exports and the labels of runs. The link needs no token of the server and shows nothing but this run;
+nothing on it runs or loads. Whoever may use the page may take it back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nexi.exports import export_run
 from nexi.types import RunAudience
 from nexi.web.contract import Contract
 from nexi.web.exports import SHOWN
-from nexi.web.page.labels import read_labels, set_label
+from nexi.web.page.history import read_labels, set_label
 from nexi.web.payload import json_reply
 from nexi.web.problems import Refused, build_refusal
 

@@ -173,10 +173,8 @@ class _Marks(Struct, frozen=True):
 
 
 def _say_verdict(claim: Claim) -> str:
-    """The verdict of a sentence in words; a contradicted one names the value of the page beside its own.
-
-    Of a good one that cites a retracted paper it is that which a reader must know.
-    """
+    """The verdict of a sentence in words; a contradicted one names the value of the page beside its own. Of a good one that
+    cites a retracted paper it is that which a reader must know."""
     if claim.standing in STANDINGS:
         cites = f"cites {STANDINGS[claim.standing]}"
         return cites if claim.verdict in GOOD else f"{verdict_words(claim)}, {cites}"
@@ -234,9 +232,8 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
     for e in claim.evidence:
         verdict = {"n": e.number, "verdict": e.verdict.value, "said": VERDICT_WORDS[e.verdict]}
         place = {"start": e.start, "end": e.end, "page": e.page, "places": [list(place) for place in e.places]}
-        quote = e.span[:MAX_QUOTE_CHARS]
         why = {"reason": e.reason, "other": e.other, "missing": list(e.missing), "standing": e.standing}
-        evidence.append({**verdict, **place, **why, "quote": quote})
+        evidence.append({**verdict, **place, **why, "quote": e.span[:MAX_QUOTE_CHARS]})
     view = {"text": plain_claim(claim), "verdict": claim.verdict.value, "said": verdict_words(claim), "reason": claim.reason}
     is_checked = bool(claim.needs_citation or claim.evidence)
     return {**view, "standing": claim.standing, "judge": claim.judge, "checked": is_checked, "evidence": evidence}
