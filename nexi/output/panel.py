@@ -13,8 +13,7 @@ from nexi import events
 from nexi.app.research_state import UNITS_PER_RESEARCHER, Researcher, ResearchState, reduce
 from nexi.output._messages import cost_text, print_note
 from nexi.output.screen import LiveDisplay, ProgressDisplay, ProgressLines
-from nexi.output.status import detail_of
-from nexi.output.streams import open_console, takes_colors
+from nexi.output.streams import takes_colors
 from nexi.text.controls import clean_line
 
 if TYPE_CHECKING:
@@ -53,10 +52,8 @@ class _Panel(LiveDisplay):
     """The header and one line for each researcher, redrawn; details go above it."""
 
     def __init__(self, verbose: bool, state: ResearchState, clock: Callable[[], float]) -> None:
-        super().__init__(open_console("stderr"))
+        super().__init__(verbose, clock)
         self._state, self._status = state, ""
-        self._details = ProgressLines(verbose=True) if verbose else None
-        self._clock, self._started = clock, clock()
         # when each researcher called a model first, and when it ended
         self._began: dict[str, float] = {}
         self._ended: dict[str, float] = {}
@@ -76,10 +73,7 @@ class _Panel(LiveDisplay):
         if isinstance(event, events.AgendaSet) and event.estimate and not self._state.proposed:
             with self.pause_drawing():
                 print_note(_format_estimate(event))
-        if self._details and detail_of(event)[0]:
-            with self.pause_drawing():
-                self._details.show_event(event)
-        self.start()
+        super().show_event(event)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text

@@ -69,10 +69,19 @@ class ProgressLines(ProgressDisplay):
 class LiveDisplay(ProgressDisplay, ABC):
     """Redraws itself at the bottom of a terminal; permanent output is written above it, inside `pause_drawing`."""
 
-    def __init__(self, console: Console) -> None:
-        self._console = console
+    def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
+        self._console = open_console("stderr")
+        self._details = ProgressLines(verbose=True) if verbose else None
+        self._clock, self._started = clock, clock()
         self._live: Live | None = None
         self._body, self._is_apart = "", False
+
+    def show_event(self, event: Event) -> None:
+        """Show the display, and with `verbose` the details of the event above it."""
+        if self._details and detail_of(event)[0]:
+            with self.pause_drawing():
+                self._details.show_event(event)
+        self.start()
 
     def start(self) -> None:
         if self._live is None:
@@ -129,16 +138,12 @@ class _StatusLine(LiveDisplay):
     """A redrawn status line below the end of the answer; with `verbose` also every detail, above both."""
 
     def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
-        super().__init__(open_console("stderr"))
-        self._details = ProgressLines(verbose) if verbose else None
-        self._tally, self._clock, self._started = RunTally(), clock, clock()
+        super().__init__(verbose, clock)
+        self._tally = RunTally()
 
     def show_event(self, event: Event) -> None:
         self._tally.count_event(event)
-        if self._details and detail_of(event)[0]:
-            with self.pause_drawing():
-                self._details.show_event(event)
-        self.start()
+        super().show_event(event)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
