@@ -59,19 +59,21 @@ def searxng_error(problem: Problem) -> dict[str, Any]:
 
 async def search_web(request: Request) -> Response:
     parameters, patience_s = await _read_parameters(request), getattr(request.app.state, "answer_timeout_s", ANSWER_TIMEOUT_S)
-    query, page = _parse_query(parameters), _parse_page(parameters)
+    query, page_text = _parse_query(parameters), parameters.get("pageno", "").strip() or "1"
+    if not re.fullmatch("[0-9]{1,6}", page_text) or int(page_text) < 1:
+        raise _invalid_parameter("pageno", page_text)
+    page = int(page_text)  # from 1; those beyond what a backend gives are empty
     count = min(MAX_ITEMS, page * PER_PAGE)  # backends know no pages, so those before it come too
     limits = Limits(results=count, total_s=patience_s, search_s=patience_s)
     outcome = await service_of(request.app.state).run(SearchRequest(query.text, query.language, limits=limits), query)
     first = (page - 1) * PER_PAGE
-    silent = [[f.provider, f.message] for f in outcome.failures if f.code not in ANSWERED]
     return json_reply(
         {
             "query": query.text,
             "number_of_results": len(outcome.results),
             "results": [_build_result(result) for result in outcome.results[first : first + PER_PAGE]],
             **{name: [] for name in ("answers", "corrections", "infoboxes", "suggestions")},
-            "unresponsive_engines": silent,
+            "unresponsive_engines": [[f.provider, f.message] for f in outcome.failures if f.code not in ANSWERED],
         }
     )
 
@@ -121,14 +123,6 @@ def _parse_query(parameters: Mapping[str, str]) -> Query:
     if not re.fullmatch(LANGUAGE, language):
         raise _invalid_parameter("language", language)
     return Query(clean_query(text), time_range=period if period in TIME_RANGES else "", language=read_language(language))
-
-
-def _parse_page(parameters: Mapping[str, str]) -> int:
-    """Which page, from 1; those beyond what a backend gives are empty."""
-    text = parameters.get("pageno", "").strip() or "1"
-    if not re.fullmatch("[0-9]{1,6}", text) or int(text) < 1:
-        raise _invalid_parameter("pageno", text)
-    return int(text)
 
 
 def _invalid_parameter(name: str, value: str) -> Exception:

@@ -39,41 +39,33 @@ def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
 
 
 def _run_search_command(question: str, flags: AskFlags) -> None:
-    from nexi.cli.delivery import (
-        chosen_vault,
-        copy_answer,
-        output_path,
-        print_next_steps,
-        reference_text,
-        save_answer_report,
-        write_answer,
-    )
+    from nexi.cli import delivery
     from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, run_request, run_with_nexi, warn_without_model
     from nexi.cli.templates import apply_template
 
     output = flags.output
     config = load_terminal_config(output)
     question = apply_template(question, flags)
-    path, vault = output_path(output), chosen_vault(config, output)
+    path, vault = delivery.output_path(output), delivery.chosen_vault(config, output)
     screen = answer_screen(output, stream=not path and not output.is_references)
     with Interrupts(as_json=output.as_json) as interrupts:
         request = run_request(flags, question)
         warn_without_model(config, request.model)
         result = run_with_nexi(lambda nexi: follow_run(nexi.run(request), screen, interrupts), config)
         if path:
-            write_answer(path, result, question, output)
+            delivery.write_answer(path, result, question, output)
             screen.sum_up(result)
         elif output.is_references:
-            write(reference_text(result.answer.sources, output.form))
+            write(delivery.reference_text(result.answer.sources, output.form))
             screen.sum_up(result)
         elif not output.as_json:
             screen.finish(result)
-        report = save_answer_report(result, vault) if output.save else None
+        report = delivery.save_answer_report(result, vault) if output.save else None
         if output.as_json and not path and not output.is_references:
             answer = answer_json(result, question)
             print_json({**answer, "report": str(report)} if report else answer)
         if output.copy:
-            copy_answer(result)
+            delivery.copy_answer(result)
         if not output.as_json:
-            print_next_steps(result)
+            delivery.print_next_steps(result)
     exit_unless_answered(result)

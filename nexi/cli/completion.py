@@ -19,51 +19,65 @@ INSTALL_LINES = {
 MAX_COMPLETED = 50  # runs or answers, the latest
 
 
-def complete_run(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the IDs of recent runs, newest first, with state and question."""
+def _complete_names(
+    list_names: Callable[[], list[tuple[str, str]]],
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Complete with the names that begin as what was typed, and what they stand for; none where they cannot be read."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from nexi.errors import NexiError
+
+        try:
+            return [CompletionItem(name, help=about) for name, about in list_names() if name.startswith(incomplete)]
+        except NexiError:
+            return []
+
+    return complete
+
+
+@_complete_names
+def complete_run() -> list[tuple[str, str]]:
+    """The IDs of recent runs, newest first, with state and question."""
     from nexi.app.history import open_runs
     from nexi.config import load_config
 
-    def list_runs() -> list[tuple[str, str]]:
-        runs = open_runs(load_config()).list_runs(MAX_COMPLETED)
-        return [(run.id, f"{run.state}: {' '.join(run.query.split())[:60]}") for run in runs]
-
-    return _complete_names(list_runs, incomplete)
+    runs = open_runs(load_config()).list_runs(MAX_COMPLETED)
+    return [(run.id, f"{run.state}: {' '.join(run.query.split())[:60]}") for run in runs]
 
 
-def complete_history(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+@_complete_names
+def complete_history() -> list[tuple[str, str]]:
     from nexi.app.history import get_last_n_entries
 
-    def list_entries() -> list[tuple[str, str]]:
-        entries = get_last_n_entries(MAX_COMPLETED)
-        return [(entry.id, " ".join(entry.query.split())[:60]) for entry in entries if entry.id.isalnum()]
-
-    return _complete_names(list_entries, incomplete)
+    entries = get_last_n_entries(MAX_COMPLETED)
+    return [(entry.id, " ".join(entry.query.split())[:60]) for entry in entries if entry.id.isalnum()]
 
 
-def complete_space(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+@_complete_names
+def complete_space() -> list[tuple[str, str]]:
     from nexi.app.factory import open_spaces
     from nexi.config import load_config
 
-    return _complete_names(lambda: [(space.name, "") for space in open_spaces(load_config()).list_all()], incomplete)
+    return [(space.name, "") for space in open_spaces(load_config()).list_all()]
 
 
-def complete_template(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+@_complete_names
+def complete_template() -> list[tuple[str, str]]:
     from nexi.cli.templates import list_templates
 
-    return _complete_names(lambda: [(template.name, template.first_line) for template in list_templates()], incomplete)
+    return [(template.name, template.first_line) for template in list_templates()]
 
 
-def _complete_names(list_names: Callable[[], list[tuple[str, str]]], incomplete: str) -> list[CompletionItem]:
-    """The names that begin as what was typed, with what they stand for; none where they cannot be read."""
+def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from nexi.errors import NexiError
+    from nexi.cli import COMMANDS
 
-    try:
-        return [CompletionItem(name, help=about) for name, about in list_names() if name.startswith(incomplete)]
-    except NexiError:
+    if ctx.params.get("words"):
         return []
+    return [CompletionItem(n, help=COMMANDS[n]) for n in sorted(COMMANDS) if n.startswith(incomplete)]
 
 
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))

@@ -1,16 +1,12 @@
-"""What `nexi --help`, the man page and shell completion show: the options of `nexi.cli` under headings, and its subcommands."""
+"""What `nexi --help` and the man page show: the options of `nexi.cli` under headings, and its subcommands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli import COMMANDS
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 __all__ = ["group_options", "write_help"]
 
@@ -41,11 +37,3 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
             formatter.write_dl(rows, col_max=28)
     with formatter.section("Commands (nexi COMMAND --help for details)"):
         formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)], col_max=28)
-
-
-def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    if ctx.params.get("words"):
-        return []
-    return [CompletionItem(n, help=COMMANDS[n]) for n in sorted(COMMANDS) if n.startswith(incomplete)]

@@ -68,11 +68,8 @@ _with_filters = combine_options(
 @json_option
 def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List the last N questions by day, newest first; 10 by default. One that was asked several times is one line."""
-    history = _read_newest(MAX_READ)
-    entries = _filter_entries(history.entries, filters)
-    if not entries:
-        raise NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
-    _print_days(HistoryRead(entries, history.damaged), n, as_json=as_json, lists_all=lists_all)
+    nothing = NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
+    _print_days(_read_newest(MAX_READ), filters, nothing, most=n, as_json=as_json, lists_all=lists_all)
 
 
 @_history_command.command("search", context_settings=HELP)
@@ -83,11 +80,9 @@ def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | 
     """List searches whose question or answer contains each word of TEXT."""
     history = find_entries(text)
     _warn_about_damage(history)
-    entries = _filter_entries(history.entries, filters)
-    if not entries:
-        message = f"no question or answer contains {clean_line(text)[:60]!r}"
-        raise NexiError(message, code="not_found", fix="`nexi history` lists past searches")
-    _print_days(HistoryRead(entries, history.damaged), None, as_json=as_json, lists_all=lists_all)
+    message = f"no question or answer contains {clean_line(text)[:60]!r}"
+    nothing = NexiError(message, code="not_found", fix="`nexi history` lists past searches")
+    _print_days(history, filters, nothing, most=None, as_json=as_json, lists_all=lists_all)
 
 
 @_history_command.command("show", context_settings=HELP)
@@ -167,16 +162,23 @@ def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None
     _print_full(entry, as_json=as_json, form=form)
 
 
-def _filter_entries(entries: Sequence[HistoryEntry], filters: dict[str, str | None]) -> list[HistoryEntry]:
-    conditions = {name: value for name, value in filters.items() if value}
-    return [entry for entry in entries if all(getattr(entry, name) == value for name, value in conditions.items())]
-
-
-def _print_days(history: HistoryRead, most: int | None, *, as_json: bool, lists_all: bool) -> None:
-    """Print previews under the names of their days; in JSON every entry has its own place."""
+def _print_days(
+    history: HistoryRead,
+    filters: dict[str, str | None],
+    nothing: NexiError,
+    *,
+    most: int | None,
+    as_json: bool,
+    lists_all: bool,
+) -> None:
+    """Print previews under the names of their days; in JSON every entry has its own place. Raises `nothing` for no match."""
+    wanted = [(name, value) for name, value in filters.items() if value]
+    entries = [entry for entry in history.entries if all(getattr(entry, name) == value for name, value in wanted)]
+    if not entries:
+        raise nothing
     if as_json:
-        return _print_json(HistoryRead(history.entries[:most], history.damaged))
-    groups = [[entry] for entry in history.entries] if lists_all else fold_repeats(history.entries)
+        return _print_json(HistoryRead(entries[:most], history.damaged))
+    groups = [[entry] for entry in entries] if lists_all else fold_repeats(entries)
     numbers = count(1)
     days = groupby(groups[:most], key=lambda group: name_day(group[0].ts))
     parts = [part for day, day_groups in days for part in (day, *(_preview(group, next(numbers)) for group in day_groups))]

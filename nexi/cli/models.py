@@ -123,7 +123,13 @@ def _print_models(listing: ModelListing, *, as_json: bool) -> None:
         failure = {"error": str(problem), "code": problem.code, "fix": problem.fix} if problem else None
         print_json({"schema": SCHEMA, "models": [row.as_json() for row in listing.rows], "problem": failure})
     else:
-        write(_render_table(listing.rows))
+        width = max(len(clean_line(row.model)) for row in listing.rows)
+        kinds = max(len(row.server) for row in listing.rows)
+        for row in listing.rows:  # a star marks the model in use
+            size = "" if row.server == BUILT_IN else format_window(row.window, row.largest)
+            place = f"{size}, {row.base_url}" if row.base_url and row.window is None and row.largest is None else size
+            line = f"{'*' if row.in_use else ' '} {clean_line(row.model):<{width}}  {row.server:<{kinds}}  {place}"
+            write(f"{line.rstrip()}\n")
         if len(listing.rows) == 1:
             write(
                 "No other models found. Configure an endpoint or start a local server, then run: nexi config setup\n",
@@ -133,16 +139,3 @@ def _print_models(listing: ModelListing, *, as_json: bool) -> None:
             print_failure(problem)
     if problem:
         raise SystemExit(EXIT_FAILURE)
-
-
-def _render_table(rows: tuple[_ListedModel, ...]) -> str:
-    """Format model, server and window; a star marks the model in use."""
-    names = [clean_line(row.model) for row in rows]
-    width = max(map(len, names))
-    kinds = max(len(row.server) for row in rows)
-    lines = []
-    for row, name in zip(rows, names, strict=True):
-        size = "" if row.server == BUILT_IN else format_window(row.window, row.largest)
-        place = f"{size}, {row.base_url}" if row.base_url and row.window is None and row.largest is None else size
-        lines.append(f"{'*' if row.in_use else ' '} {name:<{width}}  {row.server:<{kinds}}  {place}".rstrip())
-    return "\n".join(lines) + "\n"

@@ -174,18 +174,13 @@ class _LinePrompt:
         write(PROMPT, sys.stderr)
         with _cancel_on_sigterm():
             try:
-                return await self._read_line()
+                while b"\n" not in self._waiting and not self._ended:
+                    piece = await _next_bytes()
+                    self._ended = not piece
+                    self._waiting += piece
             except _ClearedError:
                 write("\n", sys.stderr)
                 return ""
-
-    async def _read_line(self) -> str:
-        while b"\n" not in self._waiting:
-            if self._ended:
-                break
-            piece = await _next_bytes()
-            self._ended = not piece
-            self._waiting += piece
         if not self._waiting:
             raise EOFError
         line, _, rest = bytes(self._waiting).partition(b"\n")

@@ -19,10 +19,9 @@ from msgspec.structs import replace
 from nexi.answers.answered import list_readings, narrow_question
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps, write_text
-from nexi.cli.evidence import select_sources, show_evidence
+from nexi.cli.evidence import browser_address, open_browser, select_sources, show_evidence
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts, handle_signal
 from nexi.cli.history import DEFAULT_LISTED, _show_last_n
-from nexi.cli.open import browser_address, open_browser
 from nexi.cli.open_question import describe_choices, narrow_by_reply
 from nexi.cli.options import FOCUS_KINDS
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, warn_without_model
@@ -96,10 +95,6 @@ class _Conversation:
         self._flags, self._interrupts = flags, interrupts
         self._nexi: Nexi = Nexi(config)
         self._session = Session()
-        self._effort = flags.effort
-        self._model = flags.model
-        self._focus, self._files = flags.filters.focus, list(flags.files)
-        self._space = flags.space
         self._spent: list[RunFinished] = []
         self._question = ""
         self._readings: list[str] = []  # of the last question, while it is open which of them is meant
@@ -212,17 +207,7 @@ class _Conversation:
             write("\n", sys.stderr)
 
     def _build_request(self, question: str, mode: RunMode) -> RunRequest:
-        request = run_request(self._flags, question, mode)
-        return replace(
-            request,
-            effort=self._effort,
-            model=self._model,
-            query=replace(request.query, focus=self._focus),
-            attachments=tuple(self._files),
-            space=self._space,
-            continues="",
-            door="repl",
-        )
+        return replace(run_request(self._flags, question, mode), continues="", door="repl")
 
     async def _run_to_answer(self, opening: RunOpening, screen: Screen) -> RunResult | None:
         """Run until there is an answer and store it; None if Ctrl-C ended the run."""
@@ -241,52 +226,53 @@ class _Conversation:
 
     def _change_setting(self, word: str, value: str) -> None:
         """Change what holds for the next questions, and show it; "" only shows it."""
+        flags = self._flags
         match word:
             case "/model":
-                choice = value or self._model
+                choice = value or flags.model
                 config = self._nexi.config.override(model=choice) if choice else self._nexi.config
                 model = config.endpoint("answer").model
                 if value and model != value:
                     cause = f"no API key is configured, so {model} answers"
                     raise NexiError(f"cannot use {value}", cause=cause, fix="add one: nexi config setup")
-                self._model = choice
+                self._flags = flags._replace(model=choice)
                 print_success(f"Model: {model}")
             case "/effort":
                 if value and value not in EFFORT_LEVELS:
                     cause = "it must be s, m or l"
                     raise NexiError(f"effort {value!r} is unknown", cause=cause, fix="type /effort s, m or l")
-                self._effort = value or self._effort
-                effort = self._effort or self._nexi.config.default_effort
+                self._flags = flags._replace(effort=value or flags.effort)
+                effort = self._flags.effort or self._nexi.config.default_effort
                 print_success(f"Effort: {effort} ({EFFORT_LEVELS[effort]['description'].lower()})")
             case "/focus":
                 if value and value not in (*FOCUS_KINDS, "none"):
                     cause = f"it must be {', '.join(FOCUS_KINDS)} or none"
                     raise NexiError(f"focus {value!r} is unknown", cause=cause, fix="type /focus docs")
-                self._focus = {"none": "", "": self._focus}.get(value, value)
-                print_success(f"Focus: {self._focus or 'none'}")
+                focus = {"none": "", "": flags.filters.focus}.get(value, value)
+                self._flags = flags._replace(filters=flags.filters._replace(focus=focus))
+                print_success(f"Focus: {focus or 'none'}")
             case "/space":
                 if value:
-                    self._space = "" if value == "none" else self._nexi.spaces().get(value).address
-                print_success(f"Space: {self._space or 'none'}")
+                    self._flags = flags._replace(space="" if value == "none" else self._nexi.spaces().get(value).address)
+                print_success(f"Space: {self._flags.space or 'none'}")
             case "/file":
-                if value == "none":
-                    self._files.clear()
-                elif value:
-                    if not is_web_url(value) and not Path(value).expanduser().exists():
-                        raise NexiError(f"{value} does not exist", fix="type /file PATH with a file, a folder or a URL")
-                    self._files.append(value)
-                print_success("Files: " + (", ".join(map(clean_line, self._files)) or "none"))
+                if value not in ("", "none") and not is_web_url(value) and not Path(value).expanduser().exists():
+                    raise NexiError(f"{value} does not exist", fix="type /file PATH with a file, a folder or a URL")
+                if value:
+                    self._flags = flags._replace(files=() if value == "none" else (*flags.files, value))
+                print_success("Files: " + (", ".join(map(clean_line, self._flags.files)) or "none"))
 
     def status_line(self) -> str:
         """Model, search service, effort, what else is set, and the cost so far."""
-        config = self._nexi.config.override(model=self._model) if self._model else self._nexi.config
+        flags, focus = self._flags, self._flags.filters.focus
+        config = self._nexi.config.override(model=flags.model) if flags.model else self._nexi.config
         parts = [
             config.endpoint("answer").model,
             ", ".join(config.search_chain()),
-            f"effort {self._effort or config.default_effort}",
-            f"space {self._space}" if self._space else "",
-            f"focus {self._focus}" if self._focus else "",
-            f"{len(self._files)} file{'s' * (len(self._files) != 1)}" if self._files else "",
+            f"effort {flags.effort or config.default_effort}",
+            f"space {flags.space}" if flags.space else "",
+            f"focus {focus}" if focus else "",
+            f"{len(flags.files)} file{'s' * (len(flags.files) != 1)}" if flags.files else "",
             self._total_cost() if self._spent else "",
         ]
         return clean_line(" · ".join(filter(None, parts)))

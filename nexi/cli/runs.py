@@ -190,18 +190,14 @@ def _export_command(run_id: str, bundle: bool, form: str | None, sources: str | 
         raise click.UsageError("choose what to export: --format or --bundle")
     if sources and not (form and EXPORT_FORMATS[form].lists_sources):
         raise click.UsageError("--sources is for references: --format ris, bibtex or csl")
+    numbers = [part.strip(" []") for part in (sources or "").split(",") if part.strip()]
+    if wrong := next((part for part in numbers if not (part.isascii() and part.isdigit() and len(part) <= 6)), ""):
+        raise click.UsageError(f"--sources takes numbers like 1,3, not {wrong[:40]!r}")
     if form:
-        return asyncio.run(export_answer(open_runs(load_config()), run_id, form, output, _parse_numbers(sources or "")))
+        return asyncio.run(export_answer(open_runs(load_config()), run_id, form, output, [int(part) for part in numbers]))
     path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
     pages = write_bundle(open_runs(load_config()), run_id, path, secrets_of(load_config()))
     return print_success(f"Saved the run and its {pages} texts to {path}.")
-
-
-def _parse_numbers(text: str) -> tuple[int, ...]:
-    parts = [part.strip(" []") for part in text.split(",") if part.strip()]
-    if wrong := next((part for part in parts if not (part.isascii() and part.isdigit() and len(part) <= 6)), ""):
-        raise click.UsageError(f"--sources takes numbers like 1,3, not {wrong[:40]!r}")
-    return tuple(map(int, parts))
 
 
 async def export_answer(runs: RunStore, run_id: str, form: str, output: str | None, numbers: Collection[int] = ()) -> None:

@@ -1,4 +1,4 @@
-"""`nexi serve`: starts the HTTP server."""
+"""`nexi serve`: starts the HTTP server; `nexi token` prints the token of its owner."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
-from nexi.cli.open import open_browser
+from nexi.app.owner_token import OwnerToken
+from nexi.cli.evidence import open_browser
 from nexi.cli.options import HELP
 from nexi.config import load_config
-from nexi.output import print_note, print_warning
+from nexi.errors import ConfigError
+from nexi.output import print_note, print_warning, write
 
 _limit = partial(click.option, show_default=True, metavar="N")
 
@@ -60,3 +62,23 @@ def _serve_command(opens_browser: bool, **options: Any) -> None:
             open_browser(link)
 
     server.serve(config, server.ServerOptions(**options), on_listening=show_link)
+
+
+@click.command("token", context_settings=HELP)
+@click.option(
+    "--new", "makes_new", is_flag=True, help="Replace the token: browsers and programs that have the old one are out."
+)
+def _token_command(makes_new: bool) -> None:
+    """Print the token that a server on this machine knows its owner by.
+
+    Programs send it as `Authorization: Bearer TOKEN`. Browsers get it from the link that `nexi serve` prints, or
+    ask for it.
+    """
+    config = load_config()
+    if makes_new and config.token:
+        raise ConfigError(
+            "the token was not replaced", cause="it is set by NEXI_TOKEN, or by token in the config", fix="change it there"
+        )
+    owner = OwnerToken(config.state_dir)
+    token = config.token or (owner.renew() if makes_new else owner.ensure())
+    write(f"{token}\n")

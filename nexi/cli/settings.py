@@ -275,10 +275,9 @@ def run_setup() -> Config:
     write(f"Looking for {', '.join(kinds)} and {last_kind} on this machine ...\n", sys.stderr)
     offers = local_model_offers(report=True)
     by_name = {question.name: question for question in (*QUESTIONS, SEARXNG_QUESTION)}
-    order = ("base_url", "api_key", "model", "searxng_url")
     config = run_first_time_setup(
         offers=offers,
-        questions=[by_name[name] for name in order],
+        questions=[by_name[name] for name in ("base_url", "api_key", "model", "searxng_url")],
         window=detect_window,
         list_models=_list_models_at,
         find_failures=_find_failures,

@@ -59,7 +59,21 @@ def _spaces_command(ctx: click.Context, as_json: bool) -> None:
 @_setting_options
 def _add_command(name: str, targets: tuple[str, ...], **settings: Any) -> None:
     """Add a space, with files and pages to search first."""
-    run_with_nexi(lambda nexi: _add_space(nexi, Space(name, **_drop_unset(settings)), targets))
+    from nexi.app.intake import DocumentIndexing
+
+    async def add_space(nexi: Nexi) -> None:
+        space = Space(name, **_drop_unset(settings))
+        nexi.spaces().add(space)
+        indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=(space.tag,))
+        for target in targets:
+            await indexing.take(target)
+        skipped = (f"{source} was skipped: {reason}" for source, reason in indexing.taken.skipped)
+        for warning in (*indexing.taken.warnings, *skipped):
+            print_warning(warning)
+        if targets:
+            write(f"Indexed {indexing.taken.outcomes.total()} sources\n", sys.stderr)
+
+    run_with_nexi(add_space)
     print_success(f'Added the space {name}. Ask in it: nexi --space {name} "your question"')
 
 
@@ -124,19 +138,6 @@ def _drop_unset(settings: dict[str, Any]) -> dict[str, Any]:
     values = {name: value for name, value in settings.items() if value is not None and value != ()}
     services = values.get("services")
     return values | ({"services": tuple(filter(None, services))} if services else {})
-
-
-async def _add_space(nexi: Nexi, space: Space, targets: tuple[str, ...]) -> None:
-    from nexi.app.intake import DocumentIndexing
-
-    nexi.spaces().add(space)
-    indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=(space.tag,))
-    for target in targets:
-        await indexing.take(target)
-    for warning in (*indexing.taken.warnings, *(f"{name} was skipped: {reason}" for name, reason in indexing.taken.skipped)):
-        print_warning(warning)
-    if targets:
-        write(f"Indexed {indexing.taken.outcomes.total()} sources\n", sys.stderr)
 
 
 def _describe_defaults(space: Space) -> list[str]:

@@ -94,7 +94,10 @@ def _verify_command(
 
 def _read_target(target: str) -> Target:
     """Read a file or stdin; an address is a page, and anything else is the ID of a run. Raises NexiError."""
+    import asyncio
+
     from nexi.app import Target
+    from nexi.formats import find_format, sniff_type
 
     if is_web_url(target):
         return Target(url=target.strip())
@@ -103,23 +106,15 @@ def _read_target(target: str) -> Target:
         if target == "-":
             return Target(text=sys.stdin.buffer.read().decode("utf-8", "replace"))
         if is_existing_path(path) and path.is_file():
-            return Target(text=_read_file(path))
+            data = path.read_bytes()
+            file_format = find_format(sniff_type(data))
+            if file_format is None or file_format.is_text:
+                return Target(text=data.decode("utf-8", "replace"))
+            # of a PDF, Word file or the like, what it says
+            from nexi.app.documents import read_document
+
+            return Target(text=asyncio.run(read_document(path, str(path), load_config().ocr_languages)).text)
     except OSError as error:
         cause = error.strerror or str(error)
         raise StoreError(f"cannot read {path}", cause=cause, fix="check the path and its permissions") from error
     return Target(id=target)
-
-
-def _read_file(path: Path) -> str:
-    """The text of a file; of a PDF, Word file or the like, what it says."""
-    import asyncio
-
-    from nexi.formats import find_format, sniff_type
-
-    data = path.read_bytes()
-    file_format = find_format(sniff_type(data))
-    if file_format is None or file_format.is_text:
-        return data.decode("utf-8", "replace")
-    from nexi.app.documents import read_document
-
-    return asyncio.run(read_document(path, str(path), load_config().ocr_languages)).text

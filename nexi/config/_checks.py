@@ -97,6 +97,10 @@ def _matches(pattern: str) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, str) and re.fullmatch(pattern, value.strip()) is not None
 
 
+def _empty_or(is_valid: Callable[[str], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and (not value.strip() or is_valid(value.strip()))
+
+
 def _is_private_exception(value: Any) -> bool:
     """A host, a host with its port, or a network. There is no wildcard."""
     import ipaddress
@@ -171,10 +175,7 @@ LINE = _make_check("must be a non-empty string on one line", _is_line)
 OPTIONAL_LINE = _make_check("must be a string on one line", lambda v: isinstance(v, str) and v.strip().isprintable())
 TEXT = _make_check("must be a string", _is_encodable)
 PROMPT = _make_check("must be text", lambda v: v is None or _is_encodable(v), secret=True)
-OPTIONAL_EMAIL = _make_check(
-    "must be empty, or an email address",
-    lambda v: isinstance(v, str) and (not v.strip() or re.fullmatch(r"[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", v.strip()) is not None),
-)
+OPTIONAL_EMAIL = _make_check("must be empty, or an email address", _empty_or(_matches(r"[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+")))
 NAME_LIST = _make_check(
     "must be a name or a list of names",
     lambda v: v.strip().isprintable() if isinstance(v, str) else isinstance(v, list | tuple) and all(map(_is_line, v)),
@@ -193,21 +194,12 @@ OPTIONAL_KEY = _make_check(
     "must be a string of one line of ASCII text, or null", lambda v: v is None or _is_key(v), secret=True
 )
 WEB_URL = _make_check("must start with http:// or https:// and name a host", _is_web_url, secret=True)
-OPTIONAL_WEB_URL = _make_check(
-    "must be empty, or start with http:// or https:// and name a host",
-    lambda v: isinstance(v, str) and (not v.strip() or _is_web_url(v)),
-    secret=True,
-)
-SEARXNG_URL = _make_check(
-    "must be empty, or start with http:// or https:// and name a host",
-    lambda v: isinstance(v, str) and (not v.strip() or _is_web_url(parse_searxng_url(v.strip()))),
-    secret=True,
-)
+_EMPTY_OR_URL = "must be empty, or start with http:// or https:// and name a host"
+OPTIONAL_WEB_URL = _make_check(_EMPTY_OR_URL, _empty_or(_is_web_url), secret=True)
+SEARXNG_URL = _make_check(_EMPTY_OR_URL, _empty_or(lambda v: _is_web_url(parse_searxng_url(v))), secret=True)
 PROXY_URL = _make_check(
     "must be the address of a proxy",
-    lambda v: (
-        isinstance(v, str) and (not v.strip() or _is_url(parse_proxy_url(v.strip()), ("http", "https", "socks5", "socks5h")))
-    ),
+    _empty_or(lambda v: _is_url(parse_proxy_url(v), ("http", "https", "socks5", "socks5h"))),
     secret=True,
 )
 API_KEYS = _make_items_check(

@@ -69,11 +69,10 @@ def _check_variable(name: str, variable: str, value: Any) -> Any:
     return value
 
 
-def editor_command(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> list[str]:
+def editor_command(env: Mapping[str, str] = os.environ, *, windows: bool = os.name == "nt") -> list[str]:
     """The user's editor with its arguments. It is no setting, because it is needed most when the file is broken."""
     import shlex
 
-    env = os.environ if env is None else env
     try:
         words = shlex.split(env.get("EDITOR", ""), posix=not windows)
     except ValueError as error:
@@ -86,20 +85,17 @@ def reader_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in READER_VARIABLES if name in os.environ}
 
 
-def wants_color(env: Mapping[str, str] | None = None) -> bool:
-    env = os.environ if env is None else env
+def wants_color(env: Mapping[str, str] = os.environ) -> bool:
     return not env.get("NO_COLOR") and not is_dumb_terminal(env)
 
 
-def is_dumb_terminal(env: Mapping[str, str] | None = None) -> bool:
+def is_dumb_terminal(env: Mapping[str, str] = os.environ) -> bool:
     """Whether the terminal can only print lines of text."""
-    env = os.environ if env is None else env
     return env.get("TERM", "") == "dumb"
 
 
-def nexi_home(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> Path:
+def nexi_home(env: Mapping[str, str] = os.environ, *, windows: bool = os.name == "nt") -> Path:
     """The folder for all files: NEXI_HOME, else the user's data folder."""
-    env = os.environ if env is None else env
     if folder := env.get("NEXI_HOME", "").strip():
         is_in_home = folder == "~" or folder.startswith("~/")
         return _user_folder(env) / folder[2:] if is_in_home else Path(folder).absolute()
@@ -110,8 +106,7 @@ def nexi_home(env: Mapping[str, str] | None = None, *, windows: bool = os.name =
     return (data if data.is_absolute() else _user_folder(env) / ".local" / "share") / "nexi"
 
 
-def nexi_cache(env: Mapping[str, str] | None = None, *, windows: bool = os.name == "nt") -> Path:
-    env = os.environ if env is None else env
+def nexi_cache(env: Mapping[str, str] = os.environ, *, windows: bool = os.name == "nt") -> Path:
     if windows or env.get("NEXI_HOME", "").strip():
         return nexi_home(env, windows=windows) / "cache"
     cache = Path(env.get("XDG_CACHE_HOME", "").strip())

@@ -43,7 +43,10 @@ class BlockStream:
         return rest
 
     def _add_line(self, line: str) -> list[str]:
-        blocks = [self._cut_block()] if self._ends_list(line) else []
+        ends_list = (
+            self._is_list and self._after_blank and bool(line.strip()) and line[0] not in " \t" and not _ITEM.match(line)
+        )
+        blocks = [self._cut_block()] if ends_list else []
         if not self._has_text and line.strip():
             self._has_text, self._is_list = True, bool(_ITEM.match(line))
         self._lines.append(line)
@@ -53,17 +56,10 @@ class BlockStream:
             elif mark[1].startswith(self._fence) and not mark[2].strip():
                 self._fence = ""
         self._after_blank = not self._fence and not line.strip()
-        if self._is_whole(line):
+        may_end = self._has_text and not self._fence and not self._is_list
+        if may_end and (self._after_blank or mark or _HEADING.match(line)):
             blocks.append(self._cut_block())
         return blocks
-
-    def _ends_list(self, line: str) -> bool:
-        return self._is_list and self._after_blank and bool(line.strip()) and line[0] not in " \t" and not _ITEM.match(line)
-
-    def _is_whole(self, line: str) -> bool:
-        if not self._has_text or self._fence or self._is_list:
-            return False
-        return self._after_blank or bool(_HEADING.match(line)) or bool(_FENCE.match(line))
 
     def _cut_block(self) -> str:
         block, self._lines = "".join(self._lines), []

@@ -9,25 +9,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from nexi import events
 from nexi.app.research_state import UNITS_PER_RESEARCHER, Researcher, ResearchState, reduce
-from nexi.events import (
-    AgendaSet,
-    Event,
-    LimitReached,
-    ModelAsked,
-    ResearcherFailed,
-    ResearcherReported,
-    ResearcherStarted,
-    RoundEvaluated,
-    RunResumed,
-    StatusDelta,
-    is_fact,
-)
-from nexi.output._live import LiveDisplay
 from nexi.output._messages import cost_text, print_note
-from nexi.output.screen import ProgressDisplay, ProgressLines
-from nexi.output.status import detail_of
-from nexi.output.streams import open_console, takes_colors
+from nexi.output.screen import LiveDisplay, ProgressDisplay, ProgressLines
+from nexi.output.streams import takes_colors
 from nexi.text.controls import clean_line
 
 if TYPE_CHECKING:
@@ -55,44 +41,39 @@ class PlainPanel(ProgressDisplay):
     def __init__(self, verbose: bool) -> None:
         self._details = ProgressLines(verbose=True) if verbose else None
 
-    def show_event(self, event: Event) -> None:
+    def show_event(self, event: events.Event) -> None:
         if text := format_change(event):
             print_note(text)
         elif self._details:
             self._details.show_event(event)
 
 
-class _Panel(LiveDisplay, ProgressDisplay):
+class _Panel(LiveDisplay):
     """The header and one line for each researcher, redrawn; details go above it."""
 
     def __init__(self, verbose: bool, state: ResearchState, clock: Callable[[], float]) -> None:
-        super().__init__(open_console("stderr"))
+        super().__init__(verbose, clock)
         self._state, self._status = state, ""
-        self._details = ProgressLines(verbose=True) if verbose else None
-        self._clock, self._started = clock, clock()
         # when each researcher called a model first, and when it ended
         self._began: dict[str, float] = {}
         self._ended: dict[str, float] = {}
 
-    def show_event(self, event: Event) -> None:
+    def show_event(self, event: events.Event) -> None:
         match event:
-            case ModelAsked(agent=name) if name:
+            case events.ModelAsked(agent=name) if name:
                 self._began.setdefault(name, self._clock())
-            case ResearcherReported(researcher=name) | ResearcherFailed(researcher=name):
+            case events.ResearcherReported(researcher=name) | events.ResearcherFailed(researcher=name):
                 self._ended[name] = self._clock()
-            case ResearcherStarted(researcher=name):  # again, after a failure
+            case events.ResearcherStarted(researcher=name):  # again, after a failure
                 self._ended.pop(name, None)
-        if is_fact(event):
+        if events.is_fact(event):
             self._state = reduce(self._state, event)
-        elif isinstance(event, StatusDelta):
+        elif isinstance(event, events.StatusDelta):
             self._status = event.text
-        if isinstance(event, AgendaSet) and event.estimate and not self._state.proposed:
+        if isinstance(event, events.AgendaSet) and event.estimate and not self._state.proposed:
             with self.pause_drawing():
                 print_note(_format_estimate(event))
-        if self._details and detail_of(event)[0]:
-            with self.pause_drawing():
-                self._details.show_event(event)
-        self.start()
+        super().show_event(event)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
@@ -119,14 +100,10 @@ class _Panel(LiveDisplay, ProgressDisplay):
         seconds = 0.0 if began is None else self._ended.get(researcher.id, self._clock()) - began
         mark = (PLAIN_MARKS if is_plain else MARKS).get(researcher.status, "·")
         style = {"reported": "green", "failed": "red"}.get(researcher.status, "dim" if began is None else "")
-        bar = format_bar(researcher, is_plain=is_plain)
+        full, empty = ("#", "-") if is_plain else ("━", "╌")
+        columns = BAR_COLUMNS * researcher.units // UNITS_PER_RESEARCHER
+        bar = full * columns + empty * (BAR_COLUMNS - columns)
         return f" {mark} {bar} {seconds:>3.0f} s  {format_researcher(researcher)}", style
-
-
-def format_bar(researcher: Researcher, *, is_plain: bool = False) -> str:
-    full, empty = ("#", "-") if is_plain else ("━", "╌")
-    columns = BAR_COLUMNS * researcher.units // UNITS_PER_RESEARCHER
-    return full * columns + empty * (BAR_COLUMNS - columns)
 
 
 def _format_waiting(task: str) -> str:
@@ -163,30 +140,30 @@ def format_researcher(researcher: Researcher) -> str:
     return " · ".join([*parts, clean_line(researcher.task)[:MAX_TASK_CHARS]])
 
 
-def _format_estimate(event: AgendaSet) -> str:
+def _format_estimate(event: events.AgendaSet) -> str:
     return f"Depth {event.complexity}: {clean_line(event.estimate)}. Press Ctrl-C once to write the report now."
 
 
-def format_change(event: Event) -> str:
+def format_change(event: events.Event) -> str:
     """A line for an event where nothing can be redrawn; "" for none."""
     match event:
-        case AgendaSet(tasks=tasks, complexity=complexity, estimate=estimate):
+        case events.AgendaSet(tasks=tasks, complexity=complexity, estimate=estimate):
             count = f"{len(tasks)} task{'' if len(tasks) == 1 else 's'}"
             plan = f"Planned {count} (depth {complexity}): " + "; ".join(clean_line(t) for t in tasks)
             return f"{plan}\n{_format_estimate(event)}" if estimate else plan
-        case RunResumed(after=after):
+        case events.RunResumed(after=after):
             return f"Resuming after {after} facts"
-        case ResearcherStarted(researcher=name, task=task):
+        case events.ResearcherStarted(researcher=name, task=task):
             return f"Researcher {name} started: {clean_line(task)}"
-        case ResearcherReported(researcher=name):
+        case events.ResearcherReported(researcher=name):
             return f"Researcher {name} reported"
-        case ResearcherFailed(researcher=name):  # why is said once, with the report or instead of one
+        case events.ResearcherFailed(researcher=name):  # why is said once, with the report or instead of one
             return f"Researcher {name} found nothing"
-        case RoundEvaluated(round=number, decision="delegate", tasks=tasks):
+        case events.RoundEvaluated(round=number, decision="delegate", tasks=tasks):
             return f"Round {number}: following up on " + "; ".join(clean_line(t) for t in tasks)
-        case RoundEvaluated(round=number):
+        case events.RoundEvaluated(round=number):
             return f"Round {number} done; writing the report"
-        case LimitReached(stop=stop):
+        case events.LimitReached(stop=stop):
             return f"Finishing: {stop.value.replace('_', ' ')}"
         case _:
             return ""

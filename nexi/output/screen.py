@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING
 from nexi.answers.papers import count_works
 from nexi.answers.streaming import find_rest
 from nexi.events import Event, ModelAsked, RunFinished, TextDelta, Warned
-from nexi.output._live import REDRAWS_PER_S, LiveDisplay
 from nexi.output._messages import cost_text, print_answer, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.blocks import BlockStream
 from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
@@ -25,9 +25,12 @@ from nexi.text.controls import clean_line, clean_text
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.live import Live
 
     from nexi.app import RunResult
 
+REDRAWS_PER_S = 8
+ROWS_BELOW = 3  # the blank line above, the status line, and the cursor line
 FRAMES, PLAIN_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"
 
 
@@ -63,20 +66,84 @@ class ProgressLines(ProgressDisplay):
             print_note(text, None, style)
 
 
-class _StatusLine(LiveDisplay, ProgressDisplay):
-    """A redrawn status line below the end of the answer; with `verbose` also every detail, above both."""
+class LiveDisplay(ProgressDisplay, ABC):
+    """Redraws itself at the bottom of a terminal; permanent output is written above it, inside `pause_drawing`."""
 
     def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
-        super().__init__(open_console("stderr"))
-        self._details = ProgressLines(verbose) if verbose else None
-        self._tally, self._clock, self._started = RunTally(), clock, clock()
+        self._console = open_console("stderr")
+        self._details = ProgressLines(verbose=True) if verbose else None
+        self._clock, self._started = clock, clock()
+        self._live: Live | None = None
+        self._body, self._is_apart = "", False
 
     def show_event(self, event: Event) -> None:
-        self._tally.count_event(event)
+        """Show the display, and with `verbose` the details of the event above it."""
         if self._details and detail_of(event)[0]:
             with self.pause_drawing():
                 self._details.show_event(event)
         self.start()
+
+    def start(self) -> None:
+        if self._live is None:
+            from rich.live import Live
+
+            self._live = Live(
+                self,
+                console=self._console,
+                transient=True,
+                refresh_per_second=REDRAWS_PER_S,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                vertical_overflow="crop",
+            )
+            self._live.start(refresh=True)
+
+    def end(self) -> None:
+        live, self._live = self._live, None
+        if live is not None:
+            live.stop()
+
+    @contextmanager
+    def pause_drawing(self) -> Iterator[None]:
+        """Remove the display while permanent output is written."""
+        was_there = self._live is not None
+        self.end()
+        yield
+        if was_there:
+            self.start()
+
+    def show_tail(self, text: str, *, apart: bool = False) -> None:
+        """Show the unfinished end of the answer in Markdown; `apart` puts a blank line above it."""
+        self._body, self._is_apart = text, apart
+
+    def draw_tail(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.segment import Segment
+
+        from nexi.output._markdown import render_markdown
+
+        if not self._body.strip():
+            return
+        if self._is_apart:
+            yield Segment.line()
+        for line in render_markdown(self._body).lines(console, options)[-max(1, console.size.height - ROWS_BELOW) :]:
+            yield from line
+            yield Segment.line()
+
+    @abstractmethod
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the display."""
+
+
+class _StatusLine(LiveDisplay):
+    """A redrawn status line below the end of the answer; with `verbose` also every detail, above both."""
+
+    def __init__(self, verbose: bool, clock: Callable[[], float]) -> None:
+        super().__init__(verbose, clock)
+        self._tally = RunTally()
+
+    def show_event(self, event: Event) -> None:
+        self._tally.count_event(event)
+        super().show_event(event)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 import json
 
-from nexi.events import (
-    ContextCompacted,
-    Event,
-    ModelAsked,
-    ModelFailed,
-    ModelReplied,
-    PageFailed,
-    PageFetched,
-    SearchDelayed,
-    SearchFinished,
-    SourceNumbered,
-    SourcesRenumbered,
-    StatusDelta,
-    TextDelta,
-    ToolFinished,
-    ToolStarted,
-)
+from nexi import events
 from nexi.output._sources import site_of
 from nexi.text.controls import clean_line
 from nexi.urls import hit_key
@@ -41,19 +25,19 @@ class RunTally:
         self.searches = self.pages = self.tokens = 0
         self._fetched_ahead: set[str] = set()  # not read yet
 
-    def count_event(self, event: Event) -> None:
+    def count_event(self, event: events.Event) -> None:
         self.status = clean_line(status_of(event)) or self.status
         match event:
-            case SearchFinished():
+            case events.SearchFinished():
                 self.searches += 1
-            case PageFetched(ahead=True):
+            case events.PageFetched(ahead=True):
                 self._fetched_ahead.add(hit_key(event.final_url or event.url))
-            case PageFetched():
+            case events.PageFetched():
                 self.pages += 1
-            case SourceNumbered(source=source) if hit_key(source.url) in self._fetched_ahead:
+            case events.SourceNumbered(source=source) if hit_key(source.url) in self._fetched_ahead:
                 self._fetched_ahead.discard(hit_key(source.url))
                 self.pages += 1
-            case ModelReplied():
+            case events.ModelReplied():
                 self.tokens += event.usage.total
 
     def status_line(self, seconds: float) -> str:
@@ -66,30 +50,30 @@ def _pluralise(count: int, plural: str) -> str:
     return plural if count != 1 else {"searches": "search"}.get(plural, plural[:-1])
 
 
-def status_of(event: Event) -> str:
+def status_of(event: events.Event) -> str:
     """The current activity after an event; "" if it did not change."""
     match event:
-        case ModelAsked(purpose=purpose):
+        case events.ModelAsked(purpose=purpose):
             return PURPOSE_STATUS.get(purpose, "")
-        case ToolStarted(name="web_search"):
+        case events.ToolStarted(name="web_search"):
             return "Searching " + ", ".join(f'"{query}"' for query in _string_arguments(event.arguments, "queries"))
-        case ToolStarted(name="local_search"):
+        case events.ToolStarted(name="local_search"):
             return "Searching the knowledge base"
-        case ToolStarted(name="web_get"):
+        case events.ToolStarted(name="web_get"):
             return "Reading " + ", ".join(dict.fromkeys(map(site_of, _string_arguments(event.arguments, "urls"))))
-        case ToolStarted(name=name) if name != "final_answer":
+        case events.ToolStarted(name=name) if name != "final_answer":
             return f"Calling {name[:60]}"
-        case SearchDelayed(backend=backend, seconds=seconds):
+        case events.SearchDelayed(backend=backend, seconds=seconds):
             return f"Waiting {seconds:.0f} s for {backend}" if seconds >= 1 else ""
-        case SearchFinished(query=query, reason=reason) if reason:
+        case events.SearchFinished(query=query, reason=reason) if reason:
             return f'Could not search "{query}"'
-        case SearchFinished(query=query, hits=hits):
+        case events.SearchFinished(query=query, hits=hits):
             return f'Found {len(hits)} {_pluralise(len(hits), "results")} for "{query}"'
-        case PageFetched(ahead=False) | PageFailed(ahead=False):
-            return f"{'Read' if isinstance(event, PageFetched) else 'Could not read'} {site_of(event.url)}"
-        case TextDelta():
+        case events.PageFetched(ahead=False) | events.PageFailed(ahead=False):
+            return f"{'Read' if isinstance(event, events.PageFetched) else 'Could not read'} {site_of(event.url)}"
+        case events.TextDelta():
             return "Writing"
-        case StatusDelta(text=text):
+        case events.StatusDelta(text=text):
             return text
         case _:
             return ""
@@ -104,53 +88,53 @@ def _string_arguments(arguments: str, name: str) -> list[str]:
     return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
-def progress_of(event: Event) -> str:
+def progress_of(event: events.Event) -> str:
     """A line for an event where nothing can be redrawn; "" for none."""
     match event:
-        case ModelAsked(purpose="answer"):
+        case events.ModelAsked(purpose="answer"):
             return "Thinking"
-        case ToolStarted(name=name) if name not in ("web_search", "web_get", "final_answer"):
+        case events.ToolStarted(name=name) if name not in ("web_search", "web_get", "final_answer"):
             return status_of(event)
-        case SearchDelayed(backend=backend, seconds=seconds, code=code) if seconds >= 1:
+        case events.SearchDelayed(backend=backend, seconds=seconds, code=code) if seconds >= 1:
             return f"Retrying {backend} in {seconds:.0f} s ({code.replace('_', ' ')})"
-        case SearchFinished(query=query, reason=reason) if reason:  # it is said once, with the answer or instead of one
+        case events.SearchFinished(query=query, reason=reason) if reason:  # it is said once, with the answer or instead of one
             return f'Could not search "{query[:60]}"'
-        case SearchFinished(query=query, hits=hits, backend=backend):
+        case events.SearchFinished(query=query, hits=hits, backend=backend):
             results = f"{len(hits)} {_pluralise(len(hits), 'results')}" + (f" from {backend}" if backend else "")
             return f'Searched "{query[:60]}": {results}'
-        case SourceNumbered(source=source):  # a page that was only prefetched is not read yet
+        case events.SourceNumbered(source=source):  # a page that was only prefetched is not read yet
             return f"Read {source.title or source.url[:100]} ({site_of(source.url)})"
         case _:
             return ""
 
 
-def detail_of(event: Event) -> tuple[str, str]:
+def detail_of(event: events.Event) -> tuple[str, str]:
     """A line for `-v` with its style; ("", "") for none."""
     match event:
-        case ModelAsked():
+        case events.ModelAsked():
             return f"-> {event.model} ({event.purpose}), call {event.call}, about {event.prompt_tokens} tokens", "cyan"
-        case ModelReplied():
+        case events.ModelReplied():
             calls = ", ".join(call.name for call in event.tool_calls) or "text"
             usage = f"{event.usage.input_tokens}+{event.usage.output_tokens} tokens"
             return f"<- {calls}, {usage}, {event.seconds:.2f} s", "cyan"
-        case ModelFailed():
+        case events.ModelFailed():
             return f"<- failed: {event.message}", "red"
-        case ToolStarted():
+        case events.ToolStarted():
             return f"   {event.name} {event.arguments[:MAX_ARGUMENT_CHARS]}", "dim"
-        case ToolFinished():
+        case events.ToolFinished():
             outcome = "ok" if event.ok else "failed"
             return f"   {event.name} {outcome}, {len(event.text)} characters, {event.seconds:.2f} s", "dim"
-        case SearchDelayed():
+        case events.SearchDelayed():
             return f"   Retrying {event.backend} in {event.seconds:g} s ({event.code})", "dim"
-        case PageFailed():
+        case events.PageFailed():
             return f"   Could not read {event.url[:100]}: {event.message}", "dim"
-        case SourceNumbered(source=source):
+        case events.SourceNumbered(source=source):
             return f"   [{source.number}] is {source.url[:100]}", "dim"
-        case SourcesRenumbered(sources=sources):
+        case events.SourcesRenumbered(sources=sources):
             return "   In the answer, " + ", ".join(f"[{s.number}] is {s.url[:100]}" for s in sources), "dim"
-        case ContextCompacted():
+        case events.ContextCompacted():
             return f"   Compacted the conversation from {event.tokens_before} to {event.tokens_after} tokens", "dim"
-        case SearchFinished(query=query, reason=reason) if reason:
+        case events.SearchFinished(query=query, reason=reason) if reason:
             return f'   Could not search "{query[:60]}": {reason[:200]}', "dim"
         case _ if text := progress_of(event):
             return f"   {text}", "dim"

@@ -28,21 +28,8 @@ _BASES = {
 
 
 def verification_json(result: Verification, target: str, *, strict: bool) -> dict[str, Any]:
-    return _audit_json(result, result.citations, target) if result.citations else _check_json(result, target, strict=strict)
-
-
-def verification_markdown(result: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
-    title = f"# {'Audit' if result.citations else 'Verification'} of {clean_line(target)}"
-    sections = _list_audit_sections(result, verbose) if result.citations else _list_check_sections(result, verbose)
-    limit = [f"{result.document.unread} more URLs were not checked: the limit is 999."] if result.document.unread else []
-    return "\n\n".join((title, *verification_lines(result, strict=strict), *sections, *limit)) + "\n"
-
-
-def verification_lines(result: Verification, *, strict: bool = False) -> list[str]:
-    return _audit_lines(result, result.citations) if result.citations else _check_lines(result, strict=strict)
-
-
-def _check_json(result: Verification, target: str, *, strict: bool) -> dict[str, Any]:
+    if result.citations:
+        return _audit_json(result, result.citations, target)
     failures = {claim.index for claim in result.failed(strict=strict)}
     proof = proof_json(result.proof)
     for claim, entry in zip(result.proof.claims, proof["sentences"], strict=True):
@@ -66,6 +53,30 @@ def _check_json(result: Verification, target: str, *, strict: bool) -> dict[str,
         ],
         "unlisted": list(result.document.lost),
     }
+
+
+def verification_markdown(result: Verification, target: str, *, strict: bool, verbose: bool = False) -> str:
+    title = f"# {'Audit' if result.citations else 'Verification'} of {clean_line(target)}"
+    sections = _list_audit_sections(result, verbose) if result.citations else _list_check_sections(result, verbose)
+    limit = [f"{result.document.unread} more URLs were not checked: the limit is 999."] if result.document.unread else []
+    return "\n\n".join((title, *verification_lines(result, strict=strict), *sections, *limit)) + "\n"
+
+
+def verification_lines(result: Verification, *, strict: bool = False) -> list[str]:
+    if result.citations:
+        return _audit_lines(result, result.citations)
+    figures = [result.proof.figures()]
+    if result.basis != "cited":
+        figures = [figures[0].replace("in the cited pages", "in the pages")]
+    without_citation = sum(result.is_uncited(claim) and claim.verdict.value == "unchecked" for claim in result.proof.checked)
+    counts = {**result.counts, "unchecked": result.counts["unchecked"] - without_citation}
+    verdicts = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.NOT_CONFIRMED, Verdict.UNCHECKED)
+    figures += [f"{counts[verdict]} {VERDICT_WORDS[verdict]}" for verdict in verdicts if counts[verdict]]
+    figures += [f"{without_citation} without a citation"] if without_citation else []
+    failures = sum(claim.verdict.value != "not_confirmed" for claim in result.failed(strict=strict))  # that is no failure
+    outcome = f"{failures} sentence{'s' * (failures != 1)} failed." if failures else "No sentence failed."
+    basis = "" if result.basis == "cited" else f" Checked against {_BASES[result.basis]}."
+    return [f"{', '.join(figures)}. {outcome}{basis}", *_judge_lines(result)]
 
 
 def _audit_json(result: Verification, figures: CitationFigures, target: str) -> dict[str, Any]:
@@ -135,21 +146,6 @@ def _list_check_sections(result: Verification, verbose: bool) -> list[str]:
     if result.sources:
         parts += ["## Sources", "\n".join(map(_source_markdown, result.sources))]
     return parts
-
-
-def _check_lines(result: Verification, *, strict: bool = False) -> list[str]:
-    figures = [result.proof.figures()]
-    if result.basis != "cited":
-        figures = [figures[0].replace("in the cited pages", "in the pages")]
-    without_citation = sum(result.is_uncited(claim) and claim.verdict.value == "unchecked" for claim in result.proof.checked)
-    counts = {**result.counts, "unchecked": result.counts["unchecked"] - without_citation}
-    verdicts = (Verdict.CONTRADICTED, Verdict.NOT_FOUND, Verdict.NOT_CONFIRMED, Verdict.UNCHECKED)
-    figures += [f"{counts[verdict]} {VERDICT_WORDS[verdict]}" for verdict in verdicts if counts[verdict]]
-    figures += [f"{without_citation} without a citation"] if without_citation else []
-    failures = sum(claim.verdict.value != "not_confirmed" for claim in result.failed(strict=strict))  # that is no failure
-    outcome = f"{failures} sentence{'s' * (failures != 1)} failed." if failures else "No sentence failed."
-    basis = "" if result.basis == "cited" else f" Checked against {_BASES[result.basis]}."
-    return [f"{', '.join(figures)}. {outcome}{basis}", *_judge_lines(result)]
 
 
 def _judge_lines(result: Verification) -> list[str]:

@@ -22,7 +22,7 @@ from nexi.app import Nexi, RunResult, Session
 from nexi.app.hosting import HostedRun, RunHost
 from nexi.errors import NexiError
 from nexi.events import RunFailed, RunFinished
-from nexi.types import Answer, Reply, StopReason, Usage
+from nexi.types import Answer, StopReason, Usage
 from nexi.web.contract import Contract
 from nexi.web.fences import rename_fences
 from nexi.web.payload import json_reply, read_body
@@ -100,7 +100,15 @@ async def _create_completion(request: Request) -> Response:
     chat = parse_chat_request(await read_body(request, ChatBody), request.headers.get("user-agent", ""))
     created = int(host.nexi.clock.now().timestamp())
     if reply := await chat.reply_without_search(host.nexi):
-        return _reply_at_once(reply, chat, created)
+        name, text = uuid.uuid4().hex[:12], rename_fences(reply.text)
+        if not chat.streams:
+            return json_reply(_completion_body(name, chat, created, text, [], Answer(text), reply.usage))
+        stream = _ChunkWriter(name, chat, created)
+        frames = [stream.chunk({"role": "assistant", "content": ""}), stream.chunk({"content": text})]
+        frames.append(stream.chunk({"annotations": []}, "stop", citations=[]))
+        if chat.includes_usage:
+            frames.append(stream.closing_chunk(usage=shapes.usage_of(reply.usage)))
+        return EventStream(send_frames([*frames, DONE]))
     chat.require_writer(host.nexi)
     hosted = await host.start(chat.run, chat.session)
     if chat.streams:
@@ -188,18 +196,6 @@ def _nest_marks(citations: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def finish_reason(stop: StopReason) -> str:
     """A limit that was reached still gave an answer; only what was cut off by length says so."""
     return "length" if stop is StopReason.CONTEXT_LIMIT else "stop"
-
-
-def _reply_at_once(reply: Reply, chat: _ChatRequest, created: int) -> Response:
-    """The completion of a message that needed no run."""
-    name, answer = uuid.uuid4().hex[:12], Answer(rename_fences(reply.text))
-    if chat.streams:
-        stream = _ChunkWriter(name, chat, created)
-        begin, text = stream.chunk({"role": "assistant", "content": ""}), stream.chunk({"content": answer.text})
-        end = stream.chunk({"annotations": []}, "stop", citations=[])
-        usage = [stream.closing_chunk(usage=shapes.usage_of(reply.usage))] if chat.includes_usage else []
-        return EventStream(send_frames([begin, text, end, *usage, DONE]))
-    return json_reply(_completion_body(name, chat, created, answer.text, [], answer, reply.usage))
 
 
 class _ChunkWriter:

@@ -19,12 +19,12 @@ from starlette.responses import Response
 
 from nexi.apis.openai import shapes
 from nexi.apis.openai.chat import wait_while_connected
-from nexi.app import Nexi, RunResult, Session, check_run_id, error_of
+from nexi.app import Nexi, Session, check_run_id, error_of
 from nexi.app.feeds import FeedItem, Mark
 from nexi.app.hosting import DOOR, HostedRun, RunHost
 from nexi.errors import NexiError
 from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered
-from nexi.types import Reply, Source, StopReason, Usage
+from nexi.types import Source, StopReason, Usage
 from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, parse_body, read_json
 from nexi.web.problems import bad_request, build_refusal, problem_of
@@ -105,7 +105,10 @@ async def create_response(request: Request) -> Response:
     question = parse_response_request(await read_json(request))
     created = int(host.nexi.clock.now().timestamp())
     if not question.is_background and (reply := await question.reply_without_search(host.nexi)):
-        return _reply_at_once(reply, question, created)
+        # the id leads to the conversation before it
+        output = ResponseOutput(f"{question.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", question, created)
+        frames = [*output.begin(), *output.finish(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)]
+        return EventStream(send_frames(frames)) if question.streams else json_reply(output.final)
     question.require_writer(host.nexi)
     if question.is_background:
         run = await host.submit(question.run)
@@ -118,7 +121,12 @@ async def create_response(request: Request) -> Response:
     if question.streams:
         return EventStream(_stream_events(host.nexi, hosted, question, created))
     result = await wait_while_connected(request, hosted)
-    return json_reply(await _build_response(host.nexi, result, question, created))
+    output = ResponseOutput(result.id, question, created)
+    last_frames = await _finish_output(host.nexi, output, result.finished, question)
+    for fact in result.facts:
+        list(output.observe(fact))  # for the items; nobody reads the events
+    list(last_frames)
+    return json_reply(output.final)
 
 
 def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
@@ -126,7 +134,7 @@ def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
     body = parse_body(raw, ResponseBody)
     if body.conversation:
         raise bad_request("conversation is not supported", fix="use previous_response_id", parameter="conversation")
-    turns = parse_input(body.input)
+    turns = _parse_input(body.input)
     instructions = "\n\n".join(part for part in (body.instructions or "", shapes.join_instructions(turns)) if part.strip())
     talk = [turn for turn in turns if turn[0] in ("user", "assistant")]
     question, most, sites = talk[-1][1] if talk else "", body.max_output_tokens, _parse_sites(body.tools)
@@ -175,7 +183,7 @@ def _check_background(turns: int, has_schema: bool, is_stored: bool) -> None:
         raise bad_request("a response in the background takes one message", fix=fix, parameter="input")
 
 
-def parse_input(items: str | Sequence[InputItem]) -> list[tuple[str, str]]:
+def _parse_input(items: str | Sequence[InputItem]) -> list[tuple[str, str]]:
     """Roles and texts. Items that are not messages, such as earlier searches of ours, say nothing to the next answer."""
     if isinstance(items, str):
         return [("user", items)]
@@ -289,13 +297,13 @@ class ResponseOutput:
             self.items.append(self._reasoning)
             item, part = {**self._reasoning, "summary": []}, {"type": "summary_text", "text": ""}
             yield self.event("response.output_item.added", output_index=self._index_of(self._reasoning), item=item)
-            yield self.event("response.reasoning_summary_part.added", **self._reasoning_place(), part=part)
+            yield self.event("response.reasoning_summary_part.added", **self._place_of(self._reasoning), part=part)
         self._reasoning["summary"][0]["text"] += f"{line}\n"
-        yield self.event("response.reasoning_summary_text.delta", **self._reasoning_place(), delta=f"{line}\n")
+        yield self.event("response.reasoning_summary_text.delta", **self._place_of(self._reasoning), delta=f"{line}\n")
 
     def _close_reasoning(self) -> Iterator[bytes]:
         if self._reasoning:
-            part, place = self._reasoning["summary"][0], self._reasoning_place()
+            part, place = self._reasoning["summary"][0], self._place_of(self._reasoning)
             yield self.event("response.reasoning_summary_text.done", **place, text=part["text"])
             yield self.event("response.reasoning_summary_part.done", **place, part=part)
             index = self._index_of(self._reasoning)
@@ -304,7 +312,7 @@ class ResponseOutput:
     def _show_text(self, text: str) -> Iterator[bytes]:
         if text:
             yield from self._open_message()
-            yield self.event("response.output_text.delta", **self._text_place(), delta=text, logprobs=[])
+            yield self.event("response.output_text.delta", **self._place_of(self._message), delta=text, logprobs=[])
 
     def _open_message(self) -> Iterator[bytes]:
         if not self._message:
@@ -314,7 +322,7 @@ class ResponseOutput:
             self.items.append(self._message)
             index = self._index_of(self._message)
             yield self.event("response.output_item.added", output_index=index, item=dict(self._message))
-            yield self.event("response.content_part.added", **self._text_place(), part=_text_part("", []))
+            yield self.event("response.content_part.added", **self._place_of(self._message), part=_text_part("", []))
 
     def finish(
         self, text: str, sources: Sequence[Source], stop: StopReason, usage: Usage, end: RunFinished | None = None
@@ -350,7 +358,7 @@ class ResponseOutput:
         marks = [{"type": "url_citation", **mark} for mark in self._text.cite(sources)]
         yield from self._show_text(self._text.limit.feed(self._text.close(sources)))
         shown = self._text.limit.shown
-        place, part = self._text_place(), _text_part(shown, marks)
+        place, part = self._place_of(self._message), _text_part(shown, marks)
         for number, mark in enumerate(marks):
             yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)
         yield self.event("response.output_text.done", **place, text=shown, logprobs=[])
@@ -367,11 +375,10 @@ class ResponseOutput:
         """The id of the next item: the same one whenever the response is given again."""
         return f"{kind}_{self._run_id}_{len(self.items)}"
 
-    def _reasoning_place(self) -> dict[str, Any]:
-        return {"item_id": self._reasoning["id"], "output_index": self._index_of(self._reasoning), "summary_index": 0}
-
-    def _text_place(self) -> dict[str, Any]:
-        return {"item_id": self._message["id"], "output_index": self._index_of(self._message), "content_index": 0}
+    def _place_of(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """The place of the one part that the message and the reasoning have."""
+        part = "summary_index" if item is self._reasoning else "content_index"
+        return {"item_id": item["id"], "output_index": self._index_of(item), part: 0}
 
     def _index_of(self, item: Mapping[str, Any]) -> int:
         return next((index for index, other in enumerate(self.items) if other is item), 0)
@@ -379,25 +386,6 @@ class ResponseOutput:
 
 def _text_part(text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
     return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
-
-
-async def _build_response(nexi: Nexi, result: RunResult, question: ResponseRequest, created: int) -> dict[str, Any]:
-    """The response of a finished run, through the same events as a stream. Raises LLMError where its JSON failed."""
-    output, answer = ResponseOutput(result.id, question, created), result.answer
-    reply = await question.finish_text(nexi, answer.text, result.finished)
-    for fact in result.facts:
-        list(output.observe(fact))  # for the items; nobody reads the events
-    sources = answer.sources if question.schema is None else ()
-    end = result.finished
-    list(output.finish(reply.text, sources, answer.stop, end.usage + reply.usage, end))
-    return output.final
-
-
-def _reply_at_once(reply: Reply, question: ResponseRequest, created: int) -> Response:
-    """The response to a message that needed no run; its id leads to the conversation before it."""
-    output = ResponseOutput(f"{question.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", question, created)
-    frames = [*output.begin(), *output.finish(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)]
-    return EventStream(send_frames(frames)) if question.streams else json_reply(output.final)
 
 
 async def _stream_events(nexi: Nexi, hosted: HostedRun, question: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:
@@ -421,7 +409,12 @@ async def format_frames(
             case None:
                 yield shapes.format_comment("working")
             case RunFinished() as end:
-                for frame in await _last_frames(nexi, output, end, question):
+                try:
+                    last_frames = await _finish_output(nexi, output, end, question)
+                except NexiError as error:
+                    yield output.fail(shapes.openai_error(problem_of(error))["error"])
+                    continue
+                for frame in last_frames:
                     yield frame
             case RunFailed() as end:
                 yield output.fail(shapes.openai_error(problem_of(error_of(end)))["error"])
@@ -430,10 +423,8 @@ async def format_frames(
                     yield frame
 
 
-async def _last_frames(nexi: Nexi, output: ResponseOutput, end: RunFinished, question: ResponseRequest) -> list[bytes]:
-    try:
-        reply = await question.finish_text(nexi, end.answer, end)
-    except NexiError as error:
-        return [output.fail(shapes.openai_error(problem_of(error))["error"])]
+async def _finish_output(nexi: Nexi, output: ResponseOutput, end: RunFinished, question: ResponseRequest) -> Iterator[bytes]:
+    """The last events, made as they are read. Raises NexiError where the JSON of the answer could not be written."""
+    reply = await question.finish_text(nexi, end.answer, end)
     sources = end.sources if question.schema is None else ()
-    return list(output.finish(reply.text, sources, end.stop, end.usage + reply.usage, end))
+    return output.finish(reply.text, sources, end.stop, end.usage + reply.usage, end)

@@ -8,8 +8,7 @@ nothing: whether to search, how often and with which words is the caller's. It k
     service    one request: search or take the client's items, pick, read, pack
     pack       the response, "ucp-1"
     render     the same as text for a model
-    relevance  how much of a query a result holds
-    excerpt    the part of a page that is about a query
+    excerpt    the part of a page that is about a query, and how much of it a result holds
     snippets   snippet_rank and llm_query, one model call each
     settings   searcher.yaml
     assembly   the service over the ports of one `Nexi`

@@ -1,12 +1,15 @@
-"""The part of a page that is about a query, within a number of characters. Pure, and the same for the same text.
+"""What of a page or a hit is about a query. Pure, and the same for the same text.
 
-A short page is given whole. Of a longer one the paragraphs that hold most of the query's words are taken, then those beside
-them, in the order of the page, each gap marked; where no paragraph holds any, the beginning.
+An excerpt has at most a number of characters. A short page is given whole. Of a longer one the paragraphs that hold most of
+the query's words are taken, then those beside them, in the order of the page, each gap marked; where no paragraph holds any,
+the beginning.
 """
 
 from __future__ import annotations
 
 from nexi.knowledge.coverage import covered_roots, covered_share, weights_of
+from nexi.text.terms import fold_text, is_unspaced
+from nexi.types import Hit
 
 GAP = "[...]"
 BESIDE = 0.4  # what a paragraph has of its neighbours: a heading holds the words, and what follows it the answer
@@ -68,3 +71,31 @@ def _score_paragraphs(paragraphs: list[str], query: str) -> list[float]:
     weights = weights_of(query)
     own = [0.0, *(covered_share(weights, covered_roots(weights, p)) for p in paragraphs), 0.0]
     return [fit + BESIDE * max(before, after) for before, fit, after in zip(own, own[1:], own[2:], strict=False)]
+
+
+class Relevance:
+    """How much of a query a hit holds, from 0 to 1, by the roots of its words; cheap enough for every hit.
+
+    A root counts where a word of the title, the snippet or the address, or a number in it, begins with it; in scripts without
+    spaces, anywhere.
+    """
+
+    def __init__(self, query: str) -> None:
+        weights = weights_of(query)
+        self._roots = [(root, weight, is_unspaced(root)) for root, weight in weights.items()]
+        self._total = sum(weights.values())
+
+    def of(self, hit: Hit) -> float:
+        if not self._total:
+            return 0.0
+        text = fold_text(f"{hit.title} {hit.snippet} {hit.url}")
+        weights = (weight for root, weight, anywhere in self._roots if _holds_root(text, root, anywhere))
+        return round(sum(weights) / self._total, 2)
+
+
+def _holds_root(text: str, root: str, anywhere: bool) -> bool:
+    place = text.find(root)
+    # inside a word it does not count; digits and letters part, as in bm25
+    while place > 0 and not anywhere and text[place - 1].isalnum() and text[place - 1].isdigit() == root[0].isdigit():
+        place = text.find(root, place + 1)
+    return place >= 0

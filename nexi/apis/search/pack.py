@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from nexi import __version__
-from nexi.apis.search.relevance import Relevance
+from nexi.apis.search.excerpt import Relevance
 from nexi.apis.search.render import RenderedItem, render_items
 from nexi.apis.search.schema import SearchRequest
 from nexi.errors import FetchError

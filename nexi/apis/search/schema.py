@@ -169,14 +169,19 @@ def read_request(data: object) -> SearchRequest:
     body = read_body(data, SearchBody)
     constraints, want = body.constraints or SearchConstraints(), body.want or WantedParts()
     own_language = body.query.lang if isinstance(body.query, QueryObject) else None
-    mode = constraints.search_mode or SIMPLE
+    text, language = query_text(body.query), read_language(own_language or constraints.lang or "")
+    seeds, mode = constraints.seed_items, constraints.search_mode or SIMPLE
+    for place, item in enumerate(seeds or ()):
+        if not is_web_url(item.url):
+            raise request_error(f"constraints.seed_items[{place}].url: expected a web address, got {item.url[:60]!r}")
+    hits = (Hit(item.url, item.title or "", item.snippet or "", backend=item.engine or "") for item in seeds or ())
     return SearchRequest(
-        query_text(body.query),
-        read_language(own_language or constraints.lang or ""),
+        text,
+        language,
         mode,
         (constraints.backend or "").strip().lower(),
         tuple(constraints.pick_ids) if constraints.pick_ids else None,
-        _read_seed_items(constraints.seed_items),
+        None if seeds is None else tuple(hits),
         _read_limits(body.budget or SearchBudget(), mode),
         want.items is not False,
         want.rendered_text is not False,
@@ -220,17 +225,7 @@ def read_language(text: str) -> str:
 
 def pick_ids(picks: Sequence[object], count: int) -> tuple[int, ...]:
     """The picks that name a result, each once, in their order."""
-    valid = (p for p in picks if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < count)
-    return tuple(dict.fromkeys(valid))
-
-
-def _read_seed_items(items: Sequence[SeedItem] | None) -> tuple[Hit, ...] | None:
-    if items is None:
-        return None
-    for place, item in enumerate(items):
-        if not is_web_url(item.url):
-            raise request_error(f"constraints.seed_items[{place}].url: expected a web address, got {item.url[:60]!r}")
-    return tuple(Hit(item.url, item.title or "", item.snippet or "", backend=item.engine or "") for item in items)
+    return tuple(dict.fromkeys(p for p in picks if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < count))
 
 
 def _read_limits(budget: SearchBudget, mode: str) -> Limits:

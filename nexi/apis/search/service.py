@@ -149,7 +149,7 @@ class SearchService:
         chain, limits = self._ports.chain(request.backend), request.limits
         names = [backend.name for backend in chain]
         # As many as the request wants, and enough for its highest pick.
-        picks = [p for p in request.picks or () if isinstance(p, int) and not isinstance(p, bool) and 0 <= p < MAX_ITEMS]
+        picks = pick_ids(request.picks or (), MAX_ITEMS)
         query = replace(query, count=min(MAX_ITEMS, max(query.count, limits.results, *(p + 1 for p in picks), 1)))
         try:
             async with asyncio.timeout(limits.total_s + LAST_WORDS_S):

@@ -14,7 +14,7 @@ The app finds the file and reads it; here its words become a value or a ConfigEr
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
@@ -55,16 +55,6 @@ class SearcherFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_settings(text: str, where: str = FILE) -> SearcherSettings:
     """The settings in a YAML text; an empty one leaves everything as it is. Raises ConfigError."""
-    value = _parse_yaml(text, where)
-    try:
-        service = read_value({} if value is None else value, SearcherFile).service or SearcherSettings()
-    except ValueError as error:  # what does not fit, or half of a character
-        raise _settings_error(where, str(error)) from error
-    names = tuple(name.strip().lower() for name in service.backends or ())
-    return SearcherSettings(service.cache or CacheSettings(), names or None, service.fallback is not False)
-
-
-def _parse_yaml(text: str, where: str) -> Any:
     try:
         import yaml  # type: ignore[import-untyped]  # it ships no types
     except ImportError as error:
@@ -73,11 +63,17 @@ def _parse_yaml(text: str, where: str) -> Any:
     if len(text) > MAX_CHARS:
         raise _settings_error(where, f"it has more than {MAX_CHARS:,} characters")
     try:
-        return yaml.safe_load(text)
+        value = yaml.safe_load(text)
     except RecursionError as error:
         raise _settings_error(where, "it is nested too deeply") from error
     except (yaml.YAMLError, ValueError) as error:
         raise _settings_error(where, " ".join(str(error).split())[:300]) from error
+    try:
+        service = read_value({} if value is None else value, SearcherFile).service or SearcherSettings()
+    except ValueError as error:  # what does not fit, or half of a character
+        raise _settings_error(where, str(error)) from error
+    names = tuple(name.strip().lower() for name in service.backends or ())
+    return SearcherSettings(service.cache or CacheSettings(), names or None, service.fallback is not False)
 
 
 def _settings_error(where: str, cause: str) -> ConfigError:

@@ -21,9 +21,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.apis.openwebui import require_answer
-from nexi.apis.search.excerpt import best_paragraphs
+from nexi.apis.search.excerpt import Relevance, best_paragraphs
 from nexi.apis.search.pack import RankedHit
-from nexi.apis.search.relevance import Relevance
 from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import MAX_QUERY_CHARS, Limits, QueryText, SearchRequest, clean_query
 from nexi.app import RunLimits, RunRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.apis.search.relevance import Relevance
+from nexi.apis.search.excerpt import Relevance
 from nexi.types import Hit
 
 
