@@ -20,8 +20,6 @@ from nexi.extract.layout import Layout, LayoutBlock, tag_set
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
 from nexi.text.stopwords import read_word_sets
 
-__all__ = ["classify_blocks"]
-
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
 MIN_CHANCE_OF_GOODS = 0.3  # a shop repeats much that is a little likely
 ARTICLE_CUT = 0.65  # an article is of one piece: what is doubtful in it is a teaser, a byline, a comment

@@ -23,9 +23,6 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.urls import Url
 
-__all__ = ["AddressGuard", "GuardedBackend", "Resolver", "is_literal", "resolve_host"]
-
-
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]

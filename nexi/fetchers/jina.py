@@ -23,8 +23,6 @@ from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
 
-__all__ = ["JinaFetcher"]
-
 NAME = "jina"
 BASE_URL = "https://r.jina.ai"
 _HEAD = re.compile(r"^(Title|URL Source|Published Time): ?(.*)$", re.MULTILINE)

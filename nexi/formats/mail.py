@@ -24,8 +24,6 @@ from nexi.extract.words import Extracted, Part, one_line
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted
 
-__all__ = ["read_eml", "read_mbox", "read_mhtml"]
-
 NO_SUBJECT = "(no subject)"
 MAX_PARTS = 1_000
 MAX_DEPTH = 20

@@ -17,8 +17,6 @@ from nexi.formats.ocr import MAX_PAGE_S, Recognition, can_recognise, find_langua
 from nexi.formats.pdf_layout import mark_scripts
 from nexi.formats.pdf_tables import PageTables
 
-__all__ = ["read_pdf"]
-
 MAX_PAGES = 2_000
 MAX_CHARS = 300_000
 MAX_PAGE_CHARS = 100_000

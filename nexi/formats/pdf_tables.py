@@ -16,8 +16,6 @@ from statistics import fmean, median
 
 from nexi.formats.pdf_layout import Box, TextCell, TextLine, order_columns, part_paragraphs
 
-__all__ = ["PageTables"]
-
 MAX_WORDS = 20_000  # of a page; one with more is no page of tables
 MAX_LINE_WORDS = 300
 MAX_COLUMNS = 40

@@ -17,8 +17,6 @@ from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, Markdow
 from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted, parse_number
 from nexi.formats.number_formats import BUILT_IN_FORMATS, NumberFormat, parse_number_format
 
-__all__ = ["read_xlsx"]
-
 MAX_SHEETS = 500
 MAX_STRINGS = 150_000
 MAX_STRING_CHARS = 8_000_000  # of all that cells share

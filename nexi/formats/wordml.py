@@ -13,8 +13,6 @@ from nexi.extract.words import Extracted
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
 
-__all__ = ["read_docx"]
-
 MAX_LEVEL = 8
 MAX_STYLES = 5_000
 MAX_STYLE_DEPTH = 10  # styles based on one another

@@ -21,8 +21,6 @@ from msgspec import Struct
 
 from nexi.structured.schema_check import shorten_text
 
-__all__ = ["as_mapping", "find_values", "fix_surrogates", "parse_json", "parse_lenient"]
-
 MAX_DEPTH = 100
 MAX_LENIENT_CHARS = 6_000_000
 MAX_VALUES = 100_000  # values a lenient reader takes from one text

@@ -23,16 +23,6 @@ from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
 from nexi.text.terms import question_roots
 
-__all__ = [
-    "Compare",
-    "Saying",
-    "choose_labelled",
-    "choose_saying",
-    "list_labelled",
-    "list_sentences",
-    "pick_value",
-]
-
 MAX_LABEL_WORDS = 9
 MAX_VALUE_CHARS = 400
 MAX_SENTENCE_CHARS = 1_500

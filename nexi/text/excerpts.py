@@ -18,8 +18,6 @@ from nexi.text.chunking import TextChunk, chunk_markdown, ends_in_colon, heading
 from nexi.text.stems import stem
 from nexi.text.terms import extract_terms, question_terms
 
-__all__ = ["PASSAGE_GAP", "LongText", "excerpt_text"]
-
 PASSAGE_GAP = "\n\n[…]\n\n"  # between the passages of one page that a search of the knowledge store returned
 SATURATION, LENGTH_SHARE = 1.2, 0.6  # the parameters of BM25
 BESIDE = 0.25  # what a chunk has of the better one beside it: a heading holds the words, and what follows it the answer

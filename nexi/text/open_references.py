@@ -15,8 +15,6 @@ from nexi.text.stopwords import STOP, word_set
 from nexi.text.whole import asks_about_whole
 from nexi.types import Message
 
-__all__ = ["describe_open_reference", "find_open_reference"]
-
 MAX_QUESTION_CHARS = 1_000  # a longer one brings a text of its own, which names things
 MAX_EARLIER_CHARS = 50_000  # of a conversation, its end
 MAX_EARLIER_QUESTIONS = 20

@@ -14,8 +14,6 @@ from nexi.text.names import find_names
 from nexi.text.open_references import find_open_reference
 from nexi.text.scope import MAX_HEAD_CHARS
 
-__all__ = ["find_namesakes", "find_other_things", "find_parties", "find_qualified", "find_things_of_kind", "name_subject"]
-
 MIN_KIND_CHARS = 4  # fewer are a preposition or an article
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
 MAX_MIDDLE = 2  # names between the first and the last one

@@ -23,25 +23,6 @@ from nexi.text.dates import MAX_DATE_CHARS, find_dates
 from nexi.text.sentences import MONTHS
 from nexi.types import Imprint
 
-__all__ = [
-    "DocumentScope",
-    "Period",
-    "Standing",
-    "asks_for_future",
-    "asks_for_now",
-    "asks_for_past",
-    "asks_for_state",
-    "find_others_of_family",
-    "find_periods",
-    "find_words_for_now",
-    "is_newer",
-    "is_not_yet",
-    "name_day",
-    "order_versions",
-    "plausible_day",
-    "read_scope",
-]
-
 Standing = Literal["", "draft", "superseded", "archived"]
 # Whether what a document says holds on the day it is read, by its period, or only later; "announced" where it says from when.
 Validity = Literal["", "now", "later", "announced"]
