@@ -16,13 +16,13 @@ def remove_invisible(html: str) -> str:
     """The page with its invisible parts cut out; data that describes the page stays."""
     parts: list[str] = []
     start = place = 0
-    ends = _Ends(html)
+    next_ends: dict[str, int] = {}
     while (match := _START.search(html, place)) is not None:
         name, attributes = (match[1] or "").lower(), match[2] or ""
         if name == "svg" and attributes.endswith("/"):
             place = match.end()
             continue
-        end = ends.of_part(name, match.end()) if name else ends.of_comment(match.end())
+        end = _find_end(html, name, match.end(), next_ends)
         if end < 0:
             break
         if name not in _TEXT and not (name == "script" and "ld+json" in attributes):
@@ -33,28 +33,18 @@ def remove_invisible(html: str) -> str:
     return "".join(parts) if len(parts) > 1 else html
 
 
-class _Ends:
-    """Where parts end. Each spelling of an end is searched for once over the whole page, however many parts there are."""
-
-    def __init__(self, html: str) -> None:
-        self._html = html
-        self._next: dict[str, int] = {}
-
-    def of_comment(self, start: int) -> int:
-        """Below zero where it has none; `<!-->` and `<!--->` are whole comments."""
-        if self._html.startswith(">", start):
-            return start + 1
-        if self._html.startswith("->", start):
-            return start + 2
-        end = self._html.find("-->", start)
+def _find_end(html: str, name: str, start: int, next_ends: dict[str, int]) -> int:
+    """Where a part of this name ends, or a comment without one; below zero where it has no end."""
+    if not name:
+        if html.startswith((">", "->"), start):  # `<!-->` and `<!--->` are whole comments
+            return html.index(">", start) + 1
+        end = html.find("-->", start)
         return end + 3 if end >= 0 else -1
-
-    def of_part(self, name: str, start: int) -> int:
-        """Below zero where it has none; in small letters or in capitals, which is how ends are written."""
-        end = self._next.get(name, -1)
-        if end < start:
-            end = self._html.find(f"</{name}", start)
-            self._next[name] = end = end if end >= 0 else len(self._html)
-        if (capitals := self._html.find(f"</{name.upper()}", start, end)) >= 0:
-            end = capitals
-        return self._html.find(">", end) + 1 or -1
+    # Ends are written in small letters or in capitals. Each is searched for once, however many parts the page has.
+    end = next_ends.get(name, -1)
+    if end < start:
+        end = html.find(f"</{name}", start)
+        next_ends[name] = end = end if end >= 0 else len(html)
+    if (capitals := html.find(f"</{name.upper()}", start, end)) >= 0:
+        end = capitals
+    return html.find(">", end) + 1 or -1

@@ -67,21 +67,14 @@ def is_hostile(html: str) -> bool:
 def _is_too_wide(html: str) -> bool:
     """Whether some tag has so many attributes that comparing them is the attack."""
     # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
-    if not _has_unended_tag(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
+    start = 0
+    while start + LONG < len(html) and (end := html.rfind(">", start, start + LONG)) >= 0:
+        start = end + 1
+    every_tag_ends = start + LONG >= len(html)
+    if every_tag_ends and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
         return False
     attributes = (token[2] or token[3] or "" for token in _TOKEN.finditer(html))
     return any(len(own) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(own)) > MAX_ATTRIBUTES for own in attributes)
-
-
-def _has_unended_tag(html: str) -> bool:
-    """Whether no tag ends in some long stretch."""
-    start = 0
-    while start + LONG < len(html):
-        end = html.rfind(">", start, start + LONG)
-        if end < 0:
-            return True
-        start = end + 1
-    return False
 
 
 def _is_too_deep(html: str) -> bool:
