@@ -234,15 +234,22 @@ class _Paragraphs(XmlHandler):
         if self._tables:
             self._cell.append(text)
             return
-        style = self._styles.resolve(self._about.get("style", ""))
-        number = self._about.get("number", style.number)
-        if level := _find_heading_level(self._about, style):
+        about, style = self._about, self._styles.resolve(self._about.get("style", ""))
+        number, outline = about.get("number", style.number), about.get("outline", style.outline)
+        level = _parse_number(outline) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
+        for name in (style.name, about.get("style", "")):  # in English, whatever the language of the program
+            name = name.lower().replace(" ", "")
+            if name == "title":
+                level = 1
+            elif name.startswith("heading") and name[7:8].isdecimal():
+                level = min(int(name[7:8]) or 1, 6)
+        if level:
             self._writer.add_heading(level, text)
         elif number not in ("", "0"):
             words = style.name.split()  # `List Bullet 2`: Word has a list of its own for each depth
             is_deep = words[:1] == ["List"] and len(words) == 3 and words[2] in "2345"
-            depth_level = self._about.get("level") or style.level or (str(int(words[2]) - 1) if is_deep else "")
-            depth_level = depth_level or self._numbering.level_of_style(number, self._about.get("style", ""))
+            depth_level = about.get("level") or style.level or (str(int(words[2]) - 1) if is_deep else "")
+            depth_level = depth_level or self._numbering.level_of_style(number, about.get("style", ""))
             depth = min(_parse_number(depth_level), MAX_LEVEL)
             counts = self._counts.setdefault(number, [0] * (MAX_LEVEL + 1))
             counts[depth] += 1
@@ -251,18 +258,6 @@ class _Paragraphs(XmlHandler):
             self._writer.add_item(text, depth, marker)
         else:
             self._writer.add_paragraph(text)
-
-
-def _find_heading_level(about: Attributes, style: _Style) -> int:
-    """The level of a heading, 0 for none; styles are called so in English whatever the language of the program."""
-    for name in (about.get("style", ""), style.name):
-        name = name.lower().replace(" ", "")
-        if name == "title":
-            return 1
-        if name.startswith("heading") and name[7:8].isdecimal():
-            return min(int(name[7:8]) or 1, 6)
-    outline = about.get("outline", style.outline)
-    return _parse_number(outline) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
 
 
 def _parse_number(text: str) -> int:
