@@ -57,9 +57,14 @@ class PageCache:
         try:
             with (self._folder / f"{key}{SUFFIX}").open("rb") as file:
                 age = self._now() - os.fstat(file.fileno()).st_mtime
-                return _CachedPage(_parse_page(file.readline(), file.read()), fresh=0 <= age < self._ttl_s)
+                about, text = json.loads(file.readline()), file.read()
+            if about.pop("length") != len(text):  # the file is not whole
+                return None
+            page = msgspec.convert({**about, "text": text.decode("utf-8", "surrogatepass")}, Page)
+        # ValidationError for a file that another version wrote
         except (OSError, ValueError, TypeError, KeyError, AttributeError, msgspec.ValidationError):
             return None
+        return _CachedPage(page, fresh=0 <= age < self._ttl_s)
 
     def put(self, key: str, page: Page) -> None:
         path = self._folder / f"{key}{SUFFIX}"
@@ -152,14 +157,6 @@ def _fits_limits(page: Page, limits: FetchLimits) -> bool:
         and page.redirects <= limits.max_redirects
         and (not page.content_type or limits.accepts(page.content_type))
     )
-
-
-def _parse_page(head: bytes, text: bytes) -> Page:
-    """ValueError for a file that is not whole, ValidationError for one that another version wrote."""
-    about = json.loads(head)
-    if about.pop("length") != len(text):
-        raise ValueError("the file is not whole")
-    return msgspec.convert({**about, "text": text.decode("utf-8", "surrogatepass")}, Page)
 
 
 def _remove_file(path: Path) -> bool:

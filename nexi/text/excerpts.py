@@ -74,8 +74,8 @@ class LongText:
         }
         return sorted(near.items(), key=lambda item: (-item[1], item[0]))
 
-    def choose_parts(self, query: str, room: int, found: str = "") -> list[int]:
-        """The numbers of the chunks to read for a query within `room` bytes, in order; those in `found` come first."""
+    def excerpt(self, query: str, room: int, found: str = "") -> str:
+        """What speaks to a query, within `room` bytes; the chunks that are in `found` come first."""
         # Then by rank, each with the rest of a list that begins in it; what is left is the beginning's.
         by_rank = [number for number, _ in self.rank_chunks(query)]
         matches = [number for number, chunk in enumerate(self.chunks) if found and chunk.text in found]
@@ -96,7 +96,7 @@ class LongText:
                 if after not in numbers and (size := self._part_bytes(after)) <= room_left // 2:
                     numbers.add(after)
                     room_left -= size
-        return sorted(numbers)
+        return self.render_parts(sorted(numbers))
 
     def _list_parts_after(self, number: int) -> range:
         """The chunks with the rest of the list that this one announces or begins."""
@@ -131,10 +131,6 @@ class LongText:
                 text = f"{head}\n{text}"
             passages.append(f"[{parts} of {len(self.chunks)}{f': {path}' if path else ''}]\n\n{text}")
         return "\n\n".join(passages)
-
-    def excerpt(self, query: str, room: int, found: str = "") -> str:
-        """What speaks to a query, within `room` bytes."""
-        return self.render_parts(self.choose_parts(query, room, found))
 
     def read_on(self, first: int, room: int) -> str:
         """The chunks from number `first`, counted from 1, as far as `room` bytes go, and where the text goes on."""

@@ -74,14 +74,11 @@ def find_qualified(question: str, pages: Sequence[tuple[str, str]]) -> dict[int,
 
 def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
     """The pages that are about a thing of the same name as the one meant, where a word of the question tells them apart."""
-    return _tell_apart(question, pages)[1] | _find_counterparts(question, pages)
-
-
-def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
-    """The pages whose title has another name where that of the page meant has one: "City guide: Oslo" and "... Bergen"."""
-    # Of two people who share a surname, one may answer for the other; a question with a choice may use another name.
+    namesakes = _tell_apart(question, pages)[1]
     if re.search(r"\b(?:or|versus|vs)\b", question, re.IGNORECASE):
-        return frozenset()
+        return namesakes  # a question with a choice may use another name
+    # Also those whose title has another name where that of the page meant has one: "City guide: Oslo" and "... Bergen".
+    # Of two people who share a surname, one may answer for the other.
     asked = set(re.findall(r"[^\W_]+", question))
     titles = [set(re.findall(r"[^\W_]+", name_subject(*page))) for page in pages]
     others = set()
@@ -91,7 +88,7 @@ def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> froze
         is_kind = any(word.islower() and len(word) >= MIN_KIND_CHARS for word in own & other)
         if mine and theirs and is_name and is_kind and len(own & other) >= max(len(mine), len(theirs)):
             others.add(n)
-    return frozenset(others)
+    return namesakes | others
 
 
 def find_things_of_kind(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
