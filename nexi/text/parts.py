@@ -83,9 +83,9 @@ def find_subject(part: str) -> str:
         to = low.index("to", 3) if "to" in low[3:] else 0
         if to and low[0] in _WH and words[to - 1][:1].isupper():  # "what caused the Black Death to spread"
             return _strip_words(words[2:to])
-        return _strip_words(
-            words[2:] if low[:1] and low[0] in _WH else _after_of(words) if low[:1] and low[0] in _COMMANDS else []
-        )
+        if low[:1] and low[0] in _COMMANDS - _WH:
+            return _strip_words(words[(low.index("of") if "of" in low else 0) + 1 :])
+        return _strip_words(words[2:] if low[:1] and low[0] in _WH else [])
     # "why does it not close", "run a program and get its output"
     ends = {"not"} | ({"and"} if any(match[2] for match in _PRONOUN.finditer(part)) else set())
     rest = words[start + 1 : next((i for i, word in enumerate(low) if i > start and word in ends), len(words))]
@@ -136,11 +136,6 @@ def _leaves_phrase(words: Sequence[str], place: int) -> bool:
 
 def _is_definite(phrase: Sequence[str]) -> bool:
     return any(word[:1].isupper() or word.lower() == "the" for word in phrase)
-
-
-def _after_of(words: Sequence[str]) -> Sequence[str]:
-    at = next((i for i, word in enumerate(words) if word.lower() == "of"), 0)
-    return words[at + 1 :]
 
 
 def _drop_verb(phrase: Sequence[str]) -> list[str]:
