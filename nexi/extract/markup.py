@@ -312,9 +312,8 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
 def _open_layout_tables(tree: Tree) -> None:
     """Tables that only place things on the page become plain blocks; as Markdown tables they would be one line."""
     for table in tree.body.query_selector_all("table"):
-        if not (table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")):
-            continue
-        if table.query_selector("th") and not table.query_selector("table"):
+        is_layout = table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")
+        if not is_layout or (table.query_selector("th") and not table.query_selector("table")):
             continue
         rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag != "tr" else [part])]
         for cell in [cell for row in rows if row.tag == "tr" for cell in row.child_nodes if cell.tag in ("td", "th")]:

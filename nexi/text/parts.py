@@ -292,10 +292,8 @@ def _read_items(tokens: Sequence[str], at: int) -> tuple[int, list[list[str]]]:
         if word == ",":
             items.insert(0, current)
             current = []
-        elif _ends_list(word) and current:
+        elif word.lower() in _PREPOSITIONS | _AUXILIARIES | _WH | _COMMANDS:
             break
-        elif _ends_list(word):
-            return 0, []
         else:
             current.insert(0, word)
             if word.lower() in _ARTICLES and place and tokens[place - 1] != ",":
@@ -303,14 +301,7 @@ def _read_items(tokens: Sequence[str], at: int) -> tuple[int, list[list[str]]]:
                 break
         place -= 1
     items.insert(0, current)
-    if any(not item for item in items):
-        return 0, []
-    return place + 1, items
-
-
-def _ends_list(word: str) -> bool:
-    low = word.lower()
-    return low in _PREPOSITIONS or low in _AUXILIARIES or low in _WH or low in _COMMANDS
+    return (place + 1, items) if all(items) else (0, [])
 
 
 def _join_words(words: Sequence[str]) -> str:
