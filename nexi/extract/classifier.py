@@ -127,10 +127,9 @@ def _is_aside(block: LayoutBlock, head: PageHead) -> bool:
     if head.authors and block.words >= MIN_BIOGRAPHY_WORDS:
         # The name of an author, and what they are or do.
         start = text[:80].lower()
-        for author in head.authors:
-            for name in (author, author.partition(" ")[0]):
-                if start.startswith(name) and _BIOGRAPHY.match(start, len(name)):
-                    return True
+        names = (name for author in head.authors for name in (author, author.partition(" ")[0]))
+        if any(start.startswith(name) and _BIOGRAPHY.match(start, len(name)) for name in names):
+            return True
     if tag != "h1":
         return False
     words = set(text.lower().split())

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nexi import urls
-from nexi.extract import classifier, formulas, invisible, markup_limits, navigation, notes, table_spans, wikis
+from nexi.extract import classifier, formulas, markup_limits, navigation, notes, table_spans, wikis
 from nexi.extract.charset import undo_double_encoding
 from nexi.extract.dates import read_page_dates
 from nexi.extract.layout import PARAGRAPH, Layout, Node, Tree
@@ -124,7 +124,7 @@ def whole_text(html: str, url: str) -> str:
 
 def _bound_markup(html: str) -> tuple[str, bool]:
     """What a reader could see of the page, as far as its tags can be afforded; and whether its end is lost by that."""
-    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(undo_double_encoding(html[:MAX_CHARS])))
+    visible = markup_limits.remove_invisible(formulas.reveal_tex_scripts(undo_double_encoding(html[:MAX_CHARS])))
     if "\0" in visible:  # looking for it costs less than replacing none
         visible = visible.replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.

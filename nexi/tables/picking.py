@@ -165,16 +165,12 @@ def find_values(kinds: frozenset[str], sentence: str) -> Sequence[Value | _Name]
         return [*dates, *(n for n in numbers if n.year)]
     plain = [n for n in numbers if not n.is_ordinal]
     if "number" in kinds:
-        return [n for n in plain if not n.is_weak and not n.unit and not n.year] or [
-            n for n in plain if not n.is_weak and not n.year
-        ]
+        counts = [n for n in plain if not n.is_weak and not n.year]
+        return [n for n in counts if not n.unit] or counts
     exact = [n for n in plain if n.unit in kinds]
     if exact or "usd" not in kinds:
         return exact
     return [n for n in plain if not (n.unit or n.year or n.is_weak)]  # the names of most currencies are not known
-
-
-# values under their names
 
 
 class LabelledValue(Struct, frozen=True):

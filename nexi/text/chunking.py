@@ -104,9 +104,6 @@ def count_code_blocks(text: str) -> Counter[str]:
     return Counter(b.label for b in parse_blocks(text) if b.kind == "code" and b.label)
 
 
-# --- packing
-
-
 class _Packer:
     """Puts units together as long as they fit, and knows the headings that hold where each chunk begins."""
 
@@ -168,9 +165,6 @@ def _chunk_length(text: str, start: int, end: int) -> int:
     while end > start and text[end - 1].isspace():
         end -= 1
     return end - start
-
-
-# --- cutting what is too long
 
 
 def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from itertools import permutations
 from nexi.text.names import find_names
 from nexi.text.open_references import find_open_reference
 from nexi.text.scope import MAX_HEAD_CHARS
+from nexi.text.stopwords import word_set
 
 MIN_KIND_CHARS = 4  # fewer are a preposition or an article
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
@@ -27,13 +28,10 @@ _QUALIFIED = re.compile(rf"(?P<subject>{_TITLE}\s?\(\s*[^()\n]{{2,60}}\))\s")
 _REPEATED = re.compile(rf"(?P<subject>(?=(?P<first>[\w.'’-]{{3,}})){_TITLE})\s+(?:The\s+|An?\s+)?(?P=first)\b")
 _LISTS = re.compile(r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación)\)$", re.IGNORECASE)
 _LIFE = re.compile(r"\s*\(\s*(?:c\. )?(?:born|\d{4}\s*[-–]|[A-Z][a-z]+ \d|\d+ [A-Z][a-z]+)[^()]*\)$")
-_UNSETTLING = frozenset(("born", "died", "the", "was", "are", "which", "what", "when", "where", "who", "and", "for", "from"))
-_HONORIFICS = frozenset(
-    re.findall(
-        r"\w+",
-        "judge justice king queen president senator sir lord lady doctor dr professor captain general attorney saint pope "
-        "cardinal emperor empress prince princess bishop governor mayor minister chief mr mrs",
-    )
+_UNSETTLING = word_set("born died the was are which what when where who and for from")
+_HONORIFICS = word_set(
+    "judge justice king queen president senator sir lord lady doctor dr professor captain general attorney saint pope "
+    "cardinal emperor empress prince princess bishop governor mayor minister chief mr mrs"
 )
 _IS = re.compile(r"\s(?:is|was|are|were)\s+(?:an?|the|one)\s")
 _BORN = re.compile(r"\([^()]*(?:\bborn\b|\d{4})[^()]*\)")
