@@ -76,10 +76,7 @@ def clean_extracted(page: Extracted) -> Extracted:
     return replace(
         page,
         text=_replace_controls(page.text).strip().encode("utf-8", "replace").decode(),
-        title=_CONTROL.sub("", page.title),
-        author=_CONTROL.sub("", page.author),
-        description=_CONTROL.sub("", page.description),
         headings=tuple(_CONTROL.sub("", heading) for heading in page.headings),
-        site=_CONTROL.sub("", page.site),
         parts=tuple(parts),
+        **{name: _CONTROL.sub("", getattr(page, name)) for name in ("title", "author", "description", "site")},
     )

@@ -20,8 +20,6 @@ from nexi.extract.layout import Layout, LayoutBlock, tag_set
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
 from nexi.text.stopwords import read_word_sets
 
-__all__ = ["classify_blocks"]
-
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
 MIN_CHANCE_OF_GOODS = 0.3  # a shop repeats much that is a little likely
 ARTICLE_CUT = 0.65  # an article is of one piece: what is doubtful in it is a teaser, a byline, a comment
@@ -129,10 +127,9 @@ def _is_aside(block: LayoutBlock, head: PageHead) -> bool:
     if head.authors and block.words >= MIN_BIOGRAPHY_WORDS:
         # The name of an author, and what they are or do.
         start = text[:80].lower()
-        for author in head.authors:
-            for name in (author, author.partition(" ")[0]):
-                if start.startswith(name) and _BIOGRAPHY.match(start, len(name)):
-                    return True
+        names = (name for author in head.authors for name in (author, author.partition(" ")[0]))
+        if any(start.startswith(name) and _BIOGRAPHY.match(start, len(name)) for name in names):
+            return True
     if tag != "h1":
         return False
     words = set(text.lower().split())

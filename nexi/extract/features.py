@@ -115,11 +115,6 @@ def _bits_of_key(key: str) -> int:
     return reduce(or_, map(_bits_of_word, key[:MAX_KEY].split()), 0)
 
 
-@lru_cache(maxsize=MAX_REMEMBERED)
-def _names_comments(key: str) -> bool:
-    return _COMMENTS.search(key) is not None
-
-
 def _names_of_bits(bits: int) -> list[str]:
     names = []
     while bits:
@@ -223,7 +218,7 @@ class PageFeatures:
         self._commented: set[int] = set()
         for box in self.boxes:
             if id(box.parent) in self._commented or (
-                box.key and box.parent is not None and box.chars < 0.95 * self.chars and _names_comments(box.key)
+                box.key and box.parent is not None and box.chars < 0.95 * self.chars and _COMMENTS.search(box.key)
             ):
                 self._commented.add(id(box))
 
@@ -232,7 +227,14 @@ class PageFeatures:
         blocks, kind, genre, form = self.blocks, self.kind, self.head.genre, self.scale.form
         words = [_WORDS_OF[min(block.words, _WORDS[-1])] for block in blocks]
         densities = [bisect_right(_LINKED, b.linked / len(b.text)) if b.linked else 0 for b in blocks]
-        zones = self._zones()
+        # For each block a letter: before, inside or after the paragraphs of the densest box.
+        inside = [
+            n
+            for n, block in enumerate(blocks)
+            if block.box.paragraphs and any(self._heart.get(id(box)) == 0 for box in islice(block.box.climb(), 3))
+        ]
+        first, last = (inside[0], inside[-1] + 1) if inside else (len(blocks), len(blocks))
+        zones = "b" * first + "i" * (last - first) + "a" * (len(blocks) - last)
         result = [
             form[kind, genre, zone, w, d, block.box.tag] + self._box(block.box)
             for block, zone, w, d in zip(blocks, zones, words, densities, strict=True)
@@ -280,27 +282,15 @@ class PageFeatures:
             result.append(value)
         return result
 
-    def _zones(self) -> str:
-        """For each block a letter: before, inside or after the paragraphs of the densest box."""
-        inside = []
-        for n, block in enumerate(self.blocks):
-            if block.box.paragraphs and any(self._heart.get(id(box)) == 0 for box in islice(block.box.climb(), 3)):
-                inside.append(n)
-        first, last = (inside[0], inside[-1] + 1) if inside else (len(self.blocks), len(self.blocks))
-        return "b" * first + "i" * (last - first) + "a" * (len(self.blocks) - last)
-
     def _sums_of_comments(self) -> list[Sum]:
         """For a block outside of the comments and for one in them."""
         inside = sum(block.box.paragraphs for block in self.blocks if id(block.box) in self._commented)
         outside = bisect_right(_OUTSIDE, self.root.paragraphs - inside)
         share = bisect_right(_COMMENTED, inside / (self.root.paragraphs or 1))
         heart = int(any(self._heart.get(key) == 0 for key in self._commented))
-        text, genre = self.scale.text, self.head.genre
-        return [
-            text[f"{c}s{share}", f"{c}o{outside}", f"{c}{genre}", f"{c}h{heart}", f"{c}h{heart}{genre}{outside}",
-                 f"{c}h{heart}s{share}"]
-            for c in ("cm0", "cm1")
-        ]  # fmt: skip
+        genre = self.head.genre
+        names = [f"s{share}", f"o{outside}", genre, f"h{heart}", f"h{heart}{genre}{outside}", f"h{heart}s{share}"]
+        return [self.scale.text[tuple(f"{side}{name}" for name in names)] for side in ("cm0", "cm1")]
 
     def _places(self) -> list[Sum]:
         sums, kind, chars = self.scale.place, self.kind, self.chars
@@ -365,20 +355,17 @@ class PageFeatures:
         if holder.parent is not None:
             most = max(most, holder.parent.repeats)
         repeats = scale.repeats[self.kind, bisect_right(_TIMES, box.repeats), bisect_right(_TIMES, most)]
-        result = result + (self._levels(holder) if holder.levels is None else holder.levels) + repeats + box.near
+        if holder.levels is None:  # what this box and those around it hold
+            holder.levels = scale.nothing
+            for sums, around in zip(scale.levels, holder.climb(), strict=False):
+                holder.levels = holder.levels + sums[self._shape(around) if around.shape < 0 else around.shape]
+        result = result + holder.levels + repeats + box.near
         if box.key:
             result = result + scale.own[_bits_of_key(box.key)]
         if box.parent is not None and box.parent.key:
             result = result + scale.parent[_bits_of_key(box.parent.key)]
         other_bits = self._holders & ~names
         return result + scale.outside[other_bits] if other_bits else result
-
-    def _levels(self, box: Box) -> Sum:
-        """What this box and those around it hold."""
-        box.levels = self.scale.nothing
-        for sums, around in zip(self.scale.levels, box.climb(), strict=False):
-            box.levels = box.levels + sums[self._shape(around) if around.shape < 0 else around.shape]
-        return box.levels
 
     def _shape(self, box: Box) -> int:
         """How linked, how long, how much in sentences, which share of the page, how often, and what element."""

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nexi import urls
-from nexi.extract import classifier, formulas, invisible, markup_limits, navigation, notes, table_spans, wikis
+from nexi.extract import classifier, formulas, markup_limits, navigation, notes, table_spans, wikis
 from nexi.extract.charset import undo_double_encoding
 from nexi.extract.dates import read_page_dates
 from nexi.extract.layout import PARAGRAPH, Layout, Node, Tree
@@ -113,7 +113,8 @@ def whole_text(html: str, url: str) -> str:
     html, _ = _bound_markup(html)
     if markup_limits.is_hostile(html):
         return _plain_words(html)
-    tree = _parse_tree(html)
+    tree = _build_tree(html)
+    formulas.write_notation(tree)
     if _lay_out(tree).deepest > MAX_DEPTH:
         return _plain_words(html)
     _drop_matches(tree.body, _HIDDEN, len(tree.body.text), share=0.5, is_match=_is_hidden)
@@ -123,7 +124,7 @@ def whole_text(html: str, url: str) -> str:
 
 def _bound_markup(html: str) -> tuple[str, bool]:
     """What a reader could see of the page, as far as its tags can be afforded; and whether its end is lost by that."""
-    visible = invisible.remove_invisible(formulas.reveal_tex_scripts(undo_double_encoding(html[:MAX_CHARS])))
+    visible = markup_limits.remove_invisible(formulas.reveal_tex_scripts(undo_double_encoding(html[:MAX_CHARS])))
     if "\0" in visible:  # looking for it costs less than replacing none
         visible = visible.replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.
@@ -132,12 +133,6 @@ def _bound_markup(html: str) -> tuple[str, bool]:
         visible = _FRAME.sub("", visible)
     markup = markup_limits.bound_markup(visible)
     return markup, len(html) > MAX_CHARS or visible[-MARKUP_END:] != markup[-MARKUP_END:]
-
-
-def _parse_tree(html: str) -> Tree:
-    tree = _build_tree(html)
-    formulas.write_notation(tree)
-    return tree
 
 
 def _build_tree(html: str) -> Tree:
@@ -203,12 +198,14 @@ def _drop_matches(
         if node.parent is None or node.tag in _KEPT_ROOTS or node.tag in tags_left:
             continue
         size = len(node.text)
-        is_folded = False  # a hidden text that waits for a click; a menu that does is mostly links
-        if selector == _HIDDEN and size >= ENOUGH_TEXT:
-            names = f"{node.class_name} {node.id} {node.parent.class_name}"
-            if node.getattr("role") == "tabpanel" or _FOLDED.search(names):
-                is_folded = sum(len(link.text) for link in node.query_selector_all("a")) < FEW_LINKS * size
-        if is_folded:
+        names = f"{node.class_name} {node.id} {node.parent.class_name}"
+        # A hidden text that waits for a click; a menu that does is mostly links.
+        if (
+            selector == _HIDDEN
+            and size >= ENOUGH_TEXT
+            and (node.getattr("role") == "tabpanel" or _FOLDED.search(names))
+            and sum(len(link.text) for link in node.query_selector_all("a")) < FEW_LINKS * size
+        ):
             for name in ("hidden", "aria-hidden", "style"):
                 if node.hasattr(name):
                     node.delattr(name)
@@ -260,7 +257,14 @@ def _prepare_for_writer(tree: Tree) -> None:
         parts = [node for node in quote.child_nodes if node.tag != "#text" or node.value.strip()]
         if parts and quote.parent is not None and all(node.tag in _INDENTED for node in parts):
             _replace_node(quote, tree.create_element("div"))
-    _name_code_languages(main)
+    for pre in main.query_selector_all("pre"):
+        # The language goes where the converter looks for it; sites name it on the block, its code, or a wrapper.
+        parent = pre.parent
+        for node in (pre.query_selector("code"), pre, parent, parent.parent if parent is not None else None):
+            match = _CODE_LANGUAGE.search(node.getattr("class", "") or "") if node is not None and node.tag else None
+            if match and match[1].lower() not in _NO_LANGUAGE:
+                pre.setattr("class", f"language-{match[1].lower()}")
+                break
     for link in main.query_selector_all("a"):
         # A link has words and a page; one without words goes, and one to a place on this page or a script is its words.
         if link.parent is None:
@@ -308,9 +312,8 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
 def _open_layout_tables(tree: Tree) -> None:
     """Tables that only place things on the page become plain blocks; as Markdown tables they would be one line."""
     for table in tree.body.query_selector_all("table"):
-        if not (table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")):
-            continue
-        if table.query_selector("th") and not table.query_selector("table"):
+        is_layout = table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")
+        if not is_layout or (table.query_selector("th") and not table.query_selector("table")):
             continue
         rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag != "tr" else [part])]
         for cell in [cell for row in rows if row.tag == "tr" for cell in row.child_nodes if cell.tag in ("td", "th")]:
@@ -319,18 +322,6 @@ def _open_layout_tables(tree: Tree) -> None:
                 block.append_child(child)
             table.parent.insert_before(block, table)
         table.decompose()
-
-
-def _name_code_languages(main: Node) -> None:
-    """Write the language where the converter looks for it; sites name it on the block, its code, or a wrapper."""
-    for pre in main.query_selector_all("pre"):
-        parent = pre.parent
-        around = [pre.query_selector("code"), pre, parent, parent.parent if parent is not None else None]
-        for node in around:
-            match = _CODE_LANGUAGE.search(node.getattr("class", "") or "") if node is not None and node.tag else None
-            if match and match[1].lower() not in _NO_LANGUAGE:
-                pre.setattr("class", f"language-{match[1].lower()}")
-                break
 
 
 def _base_url(tree: Tree, url: str) -> str:
@@ -360,24 +351,21 @@ def _absolute_links(base: str, hrefs: list[str]) -> tuple[str, ...]:
 def _to_markdown(html: str, url: str) -> str:
     from html_to_markdown import ConversionError, convert
 
+    # Line ends of the source are spaces outside of code: a sentence stays on one line.
+    parts = _PREFORMATTED.split(html)
+    parts[::2] = (part.replace("\n", " ") for part in parts[::2])
+    source = "".join(parts)
     try:
-        text = convert(_unwrap_lines(html), _conversion_options(url)).content or ""
+        text = convert(source, _conversion_options(url)).content or ""
         # Most of the words may be missing: a page hides its main part until a script shows it.
         is_hiding = len(text) < ENOUGH_TEXT and ("hidden" in html or "none" in html)
         if is_hiding and 2 * len(text) < len(_plain_words(html)):
-            text = convert(_unwrap_lines(html), _conversion_options(url, shows_hidden=True)).content or ""
+            text = convert(source, _conversion_options(url, shows_hidden=True)).content or ""
     except ConversionError:
         return _plain_words(html)
     if "![" in text:  # no picture is written: this is a link after an exclamation mark
         text = _EXCLAIMED_LINK.sub("! ", text)
     return text.strip() or _plain_words(html)
-
-
-def _unwrap_lines(html: str) -> str:
-    """Line ends of the source are spaces outside of code: a sentence stays on one line."""
-    parts = _PREFORMATTED.split(html)
-    parts[::2] = (part.replace("\n", " ") for part in parts[::2])
-    return "".join(parts)
 
 
 def _conversion_options(url: str, *, shows_hidden: bool = False) -> ConversionOptions:

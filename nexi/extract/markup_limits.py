@@ -1,4 +1,4 @@
-"""Markup that a parser should not be given: small pages that cost it minutes or gigabytes.
+"""Markup that a parser should not be given: parts that no reader sees, and small pages that cost it minutes or gigabytes.
 
 Above sits `markup`; below only regular expressions that are linear in the page. Measured of the parsers in use: they
 compare each attribute of a tag with all before it, they walk all open elements for each new one, they build all open
@@ -23,6 +23,9 @@ FEW_CELLS = 5_000  # so many may span what they like
 SMALL = 150_000  # characters; the tags of such a page can be afforded whatever they are
 LARGE = 400_000  # characters; in less there is no room for too many attributes without a value
 
+# Half of an ordinary page, and everything after it costs half. What has no end stays, for the parser.
+_INVISIBLE_START = re.compile(r"<(?=[!st])(?:!--|(s(?:cript|tyle|vg)|t(?:itle|extarea))(?=[\s/>])([^>]*+)>)", re.IGNORECASE)
+_SHOWN_TEXT = frozenset({"title", "textarea"})  # these stay; a tag inside them is none
 _WHOLE_TAG = re.compile(r"<[/a-z][^>]*+", re.IGNORECASE)
 # Faster, and finds no less: searched for first.
 _MAYBE_WIDE_CELL = re.compile(r"=(?<=[nN\s]=)(?<=(?i:span)=|...\s=)\s*+[\"']?+\s*+\d{3}")
@@ -53,6 +56,44 @@ _QUOTED_END = re.compile(r"=\s*+[\"'][^\"'>]*+>")
 _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 
 
+def remove_invisible(html: str) -> str:
+    """The page with its invisible parts cut out; data that describes the page stays."""
+    parts: list[str] = []
+    start = place = 0
+    next_ends: dict[str, int] = {}
+    while (match := _INVISIBLE_START.search(html, place)) is not None:
+        name, attributes = (match[1] or "").lower(), match[2] or ""
+        if name == "svg" and attributes.endswith("/"):
+            place = match.end()
+            continue
+        end = _find_end(html, name, match.end(), next_ends)
+        if end < 0:
+            break
+        if name not in _SHOWN_TEXT and not (name == "script" and "ld+json" in attributes):
+            parts.append(html[start : match.start()])
+            start = end
+        place = end
+    parts.append(html[start:])
+    return "".join(parts) if len(parts) > 1 else html
+
+
+def _find_end(html: str, name: str, start: int, next_ends: dict[str, int]) -> int:
+    """Where a part of this name ends, or a comment without one; below zero where it has no end."""
+    if not name:
+        if html.startswith((">", "->"), start):  # `<!-->` and `<!--->` are whole comments
+            return html.index(">", start) + 1
+        end = html.find("-->", start)
+        return end + 3 if end >= 0 else -1
+    # Ends are written in small letters or in capitals. Each is searched for once, however many parts the page has.
+    end = next_ends.get(name, -1)
+    if end < start:
+        end = html.find(f"</{name}", start)
+        next_ends[name] = end = end if end >= 0 else len(html)
+    if (capitals := html.find(f"</{name.upper()}", start, end)) >= 0:
+        end = capitals
+    return html.find(">", end) + 1 or -1
+
+
 def is_hostile(html: str) -> bool:
     """Whether this markup would cost a parser far more than its size."""
     tags = html.count("<")
@@ -67,21 +108,14 @@ def is_hostile(html: str) -> bool:
 def _is_too_wide(html: str) -> bool:
     """Whether some tag has so many attributes that comparing them is the attack."""
     # Only a long stretch without an end of tag, or ends of tags inside quotes, can be such a tag.
-    if not _has_unended_tag(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
+    start = 0
+    while start + LONG < len(html) and (end := html.rfind(">", start, start + LONG)) >= 0:
+        start = end + 1
+    every_tag_ends = start + LONG >= len(html)
+    if every_tag_ends and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
         return False
     attributes = (token[2] or token[3] or "" for token in _TOKEN.finditer(html))
     return any(len(own) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(own)) > MAX_ATTRIBUTES for own in attributes)
-
-
-def _has_unended_tag(html: str) -> bool:
-    """Whether no tag ends in some long stretch."""
-    start = 0
-    while start + LONG < len(html):
-        end = html.rfind(">", start, start + LONG)
-        if end < 0:
-            return True
-        start = end + 1
-    return False
 
 
 def _is_too_deep(html: str) -> bool:

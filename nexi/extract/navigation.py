@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from nexi.extract.layout import Box, Layout, Node, tag_set
 
-__all__ = ["drop_navigation"]
-
 MAX_BAR_CHARS = 400
 MAX_BAR_WORDS = 30
 MAX_MENU_CHARS = 600

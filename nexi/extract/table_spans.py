@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from nexi.extract.layout import Node, Tree
 
-__all__ = ["open_spans"]
-
 MAX_TABLES = 200  # of a page that are looked at
 MAX_ROWS = 2_000
 MAX_COLUMNS = 60

@@ -10,8 +10,6 @@ import re
 
 from nexi.extract.layout import Node, Tree
 
-__all__ = ["drop_marks", "place_facts", "take_facts"]
-
 MAX_ROWS = 400
 MIN_FACTS = 2
 MAX_FACTS = 80

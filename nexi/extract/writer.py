@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import compress, count
 
-__all__ = ["EnoughText", "MarkdownWriter"]
-
 MAX_COLUMNS = 256
 MAX_CELL_CHARS = 20_000
 MAX_LIST_DEPTH = 8

@@ -6,8 +6,8 @@ One compressed piece can hold a thousand times its size, so inflating itself is 
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator
-from functools import cache
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -84,33 +84,26 @@ class _Inflater:
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         try:
-            out = self._zlib.decompress(chunk, room) if self._fed else self._inflate_first(chunk, room)
+            try:
+                out = self._zlib.decompress(chunk, room)
+            except zlib.error:
+                # Servers send `deflate` with and without the zlib header; only the first bytes tell.
+                if self._fed or self._wbits != zlib.MAX_WBITS:
+                    raise
+                self._zlib = zlib.decompressobj(_RAW_DEFLATE)
+                out = self._zlib.decompress(chunk, room)
             self._fed = True
-            while len(out) < room and self._another_member():
+            # gzip files may be several members one after the other; anything else after the last one is padding.
+            is_gzip = self._wbits == _GZIP
+            while is_gzip and len(out) < room and self._zlib.eof and self._zlib.unused_data.startswith(b"\x1f\x8b"):
+                self._members += 1
+                if self._members > MAX_MEMBERS:
+                    raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
                 rest, self._zlib = self._zlib.unused_data, zlib.decompressobj(self._wbits)
                 out += self._zlib.decompress(rest, room - len(out))
         except zlib.error as error:
             raise _decoding_error(str(error)) from error
         return out
-
-    def _another_member(self) -> bool:
-        """gzip files may be several members one after the other; anything else after the last one is padding."""
-        if self._wbits != _GZIP or not self._zlib.eof or not self._zlib.unused_data.startswith(b"\x1f\x8b"):
-            return False
-        self._members += 1
-        if self._members > MAX_MEMBERS:
-            raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
-        return True
-
-    def _inflate_first(self, chunk: bytes, room: int) -> bytes:
-        """Servers send `deflate` with and without the zlib header; only the first bytes tell."""
-        try:
-            return self._zlib.decompress(chunk, room)
-        except zlib.error:
-            if self._wbits != zlib.MAX_WBITS:
-                raise
-            self._zlib = zlib.decompressobj(_RAW_DEFLATE)
-            return self._zlib.decompress(chunk, room)
 
 
 class _Brotli:
@@ -170,21 +163,20 @@ class _Zstd:
         return out + self._decode_frame(rest) if rest else out
 
 
+_DECODERS: Mapping[str, Callable[[], _Decoder]] = {
+    **dict.fromkeys(("", "identity"), _Plain),
+    **dict.fromkeys(("gzip", "x-gzip"), partial(_Inflater, _GZIP)),
+    "deflate": partial(_Inflater, zlib.MAX_WBITS),
+    "br": _Brotli,
+    "zstd": _Zstd,
+}
+
+
 def _build_inflater(encoding: str) -> _Decoder:
     name = encoding.strip().lower()
-    match name if name in ("", "identity", "x-gzip", *accepted_encodings().split(", ")) else f"unknown {name}":
-        case "" | "identity":
-            return _Plain()
-        case "gzip" | "x-gzip":
-            return _Inflater(_GZIP)
-        case "deflate":
-            return _Inflater(zlib.MAX_WBITS)
-        case "br":
-            return _Brotli()
-        case "zstd":
-            return _Zstd()
-        case _:
-            raise _decoding_error(f"it is encoded as {name[:60]!r}, which was not offered")
+    if name not in ("", "identity", "x-gzip", *accepted_encodings().split(", ")):
+        raise _decoding_error(f"it is encoded as {name[:60]!r}, which was not offered")
+    return _DECODERS[name]()
 
 
 def _decoding_error(cause: str) -> FetchError:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from nexi import urls
@@ -30,11 +29,6 @@ TTL_S = 86_400.0
 KEPT_EXPIRED_S = 7 * 86_400.0  # an old copy can still save a download
 MAX_BYTES = 256_000_000
 SUFFIX = ".page"
-
-
-class _CachedPage(Struct, frozen=True):
-    page: Page
-    fresh: bool
 
 
 class PageCache:
@@ -52,14 +46,19 @@ class PageCache:
         self._folder, self._clock = folder, clock
         self._ttl_s, self._keep_expired_s, self._max_bytes = ttl_s, keep_expired_s, max_bytes
 
-    def get(self, key: str) -> _CachedPage | None:
-        """What is kept under a key, fresh or not; None for what is not there or cannot be read."""
+    def get(self, key: str) -> tuple[Page | None, bool]:
+        """What is kept under a key, and whether it is fresh; None for what is not there or cannot be read."""
         try:
             with (self._folder / f"{key}{SUFFIX}").open("rb") as file:
                 age = self._now() - os.fstat(file.fileno()).st_mtime
-                return _CachedPage(_parse_page(file.readline(), file.read()), fresh=0 <= age < self._ttl_s)
+                about, text = json.loads(file.readline()), file.read()
+            if about.pop("length") != len(text):  # the file is not whole
+                return None, False
+            page = msgspec.convert({**about, "text": text.decode("utf-8", "surrogatepass")}, Page)
+        # ValidationError for a file that another version wrote
         except (OSError, ValueError, TypeError, KeyError, AttributeError, msgspec.ValidationError):
-            return None
+            return None, False
+        return page, 0 <= age < self._ttl_s
 
     def put(self, key: str, page: Page) -> None:
         path = self._folder / f"{key}{SUFFIX}"
@@ -114,15 +113,14 @@ class CachedFetcher:
             key = "" if limits.cites_notes else cache_key(self.name, url)
         except ValueError:
             key = ""
-        cached = await asyncio.to_thread(self._cache.get, key) if key else None
-        if cached and not _fits_limits(cached.page, limits):
-            cached = None
-        if cached and cached.fresh:
-            return replace(cached.page, url=url)
+        old, is_fresh = await asyncio.to_thread(self._cache.get, key) if key else (None, False)
+        if old and not _fits_limits(old, limits):
+            old = None
+        if old and is_fresh:
+            return replace(old, url=url)
         # A copy past its time is shown to a fetcher that can ask the site whether it still holds.
-        can_ask = cached and (cached.page.etag or cached.page.modified) and getattr(self._inner, "conditional", False)
-        old_copy = (replace(cached.page, url=url),) if cached and can_ask else ()
-        page: Page = await self._inner.fetch(url, limits, *old_copy)
+        can_ask = old and (old.etag or old.modified) and getattr(self._inner, "conditional", False)
+        page: Page = await self._inner.fetch(url, limits, *([replace(old, url=url)] if old and can_ask else []))
         # A page cut by limits smaller than usual would disappoint the next reader.
         usual = FetchLimits()
         is_whole = not page.truncated or (limits.max_chars >= usual.max_chars and limits.max_bytes >= usual.max_bytes)
@@ -152,14 +150,6 @@ def _fits_limits(page: Page, limits: FetchLimits) -> bool:
         and page.redirects <= limits.max_redirects
         and (not page.content_type or limits.accepts(page.content_type))
     )
-
-
-def _parse_page(head: bytes, text: bytes) -> Page:
-    """ValueError for a file that is not whole, ValidationError for one that another version wrote."""
-    about = json.loads(head)
-    if about.pop("length") != len(text):
-        raise ValueError("the file is not whole")
-    return msgspec.convert({**about, "text": text.decode("utf-8", "surrogatepass")}, Page)
 
 
 def _remove_file(path: Path) -> bool:

@@ -16,8 +16,6 @@ from nexi.files import is_store_file
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
 
-__all__ = ["CodeFetcher"]
-
 NAME = "code"
 SCHEME = "file:///"
 MAX_BYTES = 1_000_000

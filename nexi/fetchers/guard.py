@@ -23,9 +23,6 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.urls import Url
 
-__all__ = ["AddressGuard", "GuardedBackend", "Resolver", "is_literal", "resolve_host"]
-
-
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -72,9 +69,20 @@ class AddressGuard:
     """The address rule with the operator's exceptions: exact hosts, `host:port`, and networks in CIDR form."""
 
     def __init__(self, allow: Sequence[str] = ()) -> None:
+        self._networks: list[Network] = []
+        self._hosts: set[tuple[str, int | None]] = set()
         entries = [entry.strip().lower() for entry in allow if entry.strip()]
-        self._networks = tuple(_network_entry(entry) for entry in entries if "/" in entry)
-        self._hosts = frozenset(_host_entry(entry) for entry in entries if "/" not in entry)
+        for entry in sorted(entries, key=lambda entry: "/" not in entry):
+            try:
+                if "/" in entry:
+                    self._networks.append(ipaddress.ip_network(entry, strict=False))
+                else:
+                    self._hosts.add(_parse_host(entry))
+            except ValueError as error:
+                cause = "it is neither a host, a host:port nor a network"
+                fix = "write it like wiki.lan, 127.0.0.1:8080 or 10.0.0.0/8"
+                message = f"allow_private has an entry that cannot be used: {entry!r}"
+                raise ConfigError(message, cause=cause, fix=fix) from error
 
     def check_url(self, url: str) -> Url:
         """The parsed URL, or FetchError("blocked") for what can be refused before any name is looked up."""
@@ -210,30 +218,14 @@ async def resolve_host(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
-def _network_entry(entry: str) -> Network:
-    try:
-        return ipaddress.ip_network(entry, strict=False)
-    except ValueError as error:
-        raise _bad_exception(entry) from error
-
-
-def _host_entry(entry: str) -> tuple[str, int | None]:
+def _parse_host(entry: str) -> tuple[str, int | None]:
     """A host exception as the parser spells hosts: no brackets, the shortest form of an address. None is any port."""
     bare_ipv6 = entry.count(":") > 1 and not entry.startswith("[")
-    try:
-        url = urls.parse(f"http://[{entry}]" if bare_ipv6 else f"http://{entry}")
-    except ValueError as error:
-        raise _bad_exception(entry) from error
+    url = urls.parse(f"http://[{entry}]" if bare_ipv6 else f"http://{entry}")
     if url.target != "/" or url.userinfo:
-        raise _bad_exception(entry)
+        raise ValueError("more than a host and a port")
     has_port = not bare_ipv6 and entry.rpartition(":")[2].isdecimal() and not entry.endswith("]")
     return url.host, url.port if has_port else None
-
-
-def _bad_exception(entry: str) -> ConfigError:
-    cause = "it is neither a host, a host:port nor a network"
-    fix = "write it like wiki.lan, 127.0.0.1:8080 or 10.0.0.0/8"
-    return ConfigError(f"allow_private has an entry that cannot be used: {entry!r}", cause=cause, fix=fix)
 
 
 def is_literal(host: str) -> bool:

@@ -134,7 +134,14 @@ class HttpFetcher:
             raise FetchError(f"{url[:200]} redirects too often", cause=f"more than {PICTURE_LIMITS.max_redirects} times")
         place, answer, body = reply
         obstacles.check_status(answer.status, answer.headers, place)
-        return _check_picture(place, body)
+        if body.truncated:
+            raise _too_large(place, f"at most {PICTURE_LIMITS.max_bytes:,} bytes of a picture are read")
+        # A whole picture; SVG is a document with scripts and links, so it is none.
+        for kind, start in PICTURE_TYPES.items():
+            if start.match(body.data):
+                return PictureFile(kind, body.data)
+        cause = f"it is none of {', '.join(PICTURE_TYPES)}"
+        raise FetchError(f"{place.href[:200]} is no picture", reason="content_type", cause=cause)
 
     async def admit(self, url: Url) -> None:
         """Returns when the site may be asked for a page: robots.txt allows it, and its turn has come."""
@@ -278,17 +285,6 @@ def find_plain_form(url: Url) -> str:
     if url.host == "gist.github.com" and len(parts) == 2:
         return f"https://gist.githubusercontent.com/{parts[0]}/{parts[1]}/raw"
     return ""
-
-
-def _check_picture(url: Url, body: Body) -> PictureFile:
-    """A whole picture; SVG is a document with scripts and links, so it is none."""
-    if body.truncated:
-        raise _too_large(url, f"at most {PICTURE_LIMITS.max_bytes:,} bytes of a picture are read")
-    for kind, start in PICTURE_TYPES.items():
-        if start.match(body.data):
-            return PictureFile(kind, body.data)
-    cause = f"it is none of {', '.join(PICTURE_TYPES)}"
-    raise FetchError(f"{url.href[:200]} is no picture", reason="content_type", cause=cause)
 
 
 def _settled_type(header_type: str, data: bytes, url: Url) -> str:

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from collections.abc import Sequence
+from functools import partial
 
 import httpx2
 from msgspec.structs import replace
 
 from nexi import urls
-from nexi.errors import ConfigError, FetchError
+from nexi.errors import FetchError
 from nexi.extract.words import read_outline
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
-from nexi.fetchers.transport import check_resolved
+from nexi.fetchers.transport import check_resolved, load_certificates
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import Clock
 from nexi.types import FetchLimits, Page
-
-__all__ = ["JinaFetcher"]
 
 NAME = "jina"
 BASE_URL = "https://r.jina.ai"
@@ -84,33 +82,24 @@ class JinaFetcher:
         headers = {"X-Retain-Images": "none", "X-Retain-Links": "gpt-oss", "X-Timeout": str(int(limits.timeout_s))}
         if self._api_key:
             headers["Authorization"] = f"Bearer {self._api_key}"
-        body = bytearray()
-        async with (await self._open_client()).stream("GET", f"{self._base_url}/{url}", headers=headers) as response:
-            async for chunk in response.aiter_bytes(65536):
-                body += chunk
-                if len(body) >= limits.max_bytes:
-                    return response.status_code, bytes(body[: limits.max_bytes]), True
-            return response.status_code, bytes(body), False
-
-    async def _open_client(self) -> httpx2.AsyncClient:
         async with self._opening:
             if self._client is None:
+                make_default = partial(httpx2.create_ssl_context, trust_env=False)
+                is_tls = self._base_url.startswith("https")
                 self._client = httpx2.AsyncClient(
-                    verify=await asyncio.to_thread(self._load_certificates),
+                    verify=await asyncio.to_thread(load_certificates, self._trust, make_default) if is_tls else trust_nobody(),
                     trust_env=False,
                     proxy=self._proxy or None,
                     timeout=None,
                     headers={"Accept-Encoding": "gzip", "Accept": "text/plain"},
                 )
-            return self._client
-
-    def _load_certificates(self) -> ssl.SSLContext:
-        if not self._base_url.startswith("https"):
-            return trust_nobody()
-        try:
-            return self._trust.context() or httpx2.create_ssl_context(trust_env=False)
-        except ConfigError as error:
-            raise FetchError(str(error), cause=error.cause, fix=error.fix) from error
+        body = bytearray()
+        async with self._client.stream("GET", f"{self._base_url}/{url}", headers=headers) as response:
+            async for chunk in response.aiter_bytes(65536):
+                body += chunk
+                if len(body) >= limits.max_bytes:
+                    return response.status_code, bytes(body[: limits.max_bytes]), True
+            return response.status_code, bytes(body), False
 
 
 def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:

@@ -27,6 +27,7 @@ BROWSER_FIX = (
 )
 OTHER_FIX = "try another page"
 LOGIN_FIX = "try a public page; nexi never logs in"
+_IS_CHALLENGE = "the site asks its visitors to prove that they are human"
 _BLOCKED = {
     401: "the page requires a login",
     403: "the site refuses automated readers or requires a login",
@@ -49,10 +50,15 @@ _LOGIN_PATH = re.compile(r"[/.](?:log-?in|sign-?in|auth|sso|accounts?/login|oaut
 def check_status(status: int, headers: Mapping[str, str], url: Url) -> None:
     """FetchError for a status that is no page."""
     if status in _BLOCKED:
+        obstacle = _BLOCKED[status]
+        if "challenge" in headers.get("cf-mitigated", "") or "x-datadome" in headers:
+            obstacle = _IS_CHALLENGE
+        elif headers.get("www-authenticate"):
+            obstacle = _BLOCKED[401]
         raise FetchError(
             f"{url.href[:200]} could not be read",
             reason="blocked",
-            cause=f"{_named_by(headers) or _BLOCKED[status]} (HTTP {status})",
+            cause=f"{obstacle} (HTTP {status})",
             fix=_FIXES.get(status, BROWSER_FIX),
             status=status,
             retry_after=retry_after(headers),
@@ -65,15 +71,6 @@ def check_status(status: int, headers: Mapping[str, str], url: Url) -> None:
         raise FetchError(f"{url.href[:200]} could not be read", cause=f"HTTP {status}", fix=retry_fix, status=status)
 
 
-def _named_by(headers: Mapping[str, str]) -> str:
-    """The obstacle that the headers of a refusal name, else ""."""
-    if "challenge" in headers.get("cf-mitigated", "") or "x-datadome" in headers:
-        return "the site asks its visitors to prove that they are human"
-    if headers.get("www-authenticate"):
-        return "the page requires a login"
-    return ""
-
-
 def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is_rendered: bool = False) -> None:
     """FetchError("blocked") for an obstacle in the page's place, FetchError("error") for a page with no text."""
     text = content.text.strip()
@@ -83,9 +80,9 @@ def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is
     visible = f"{content.title}\n{text}"
     if _CHALLENGE.search(visible) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
         fix = OTHER_FIX if is_rendered else BROWSER_FIX
-        raise _obstacle_error(url, "the site asks its visitors to prove that they are human", fix)
+        raise _obstacle_error(url, _IS_CHALLENGE, fix)
     if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(url)):
-        raise _obstacle_error(url, "the page requires a login", LOGIN_FIX)
+        raise _obstacle_error(url, _BLOCKED[401], LOGIN_FIX)
     # Of a page that a browser has rendered, scripts have written what they write.
     is_empty_app = _SCRIPT.search(head) and (not text or (len(text) < BARE // 4 and _APP_ROOT.search(head)))
     if not is_rendered and len(text) < BARE and (is_empty_app or _WANTS_SCRIPT.search(visible)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -68,21 +69,15 @@ class Robots:
         await asyncio.gather(*(entry.reading for entry in entries.values()), return_exceptions=True)
 
     async def _fetch_rules(self, origin: str) -> Rules:
-        try:
+        file: RobotsFile | None = None
+        with suppress(FetchError):
             file = await self._get(f"{origin}/robots.txt")
-        except FetchError:
-            self._keep_briefly(origin)
-            return lambda _url, _name: True
-        if file.status >= 500:
-            self._keep_briefly(origin)
-            return lambda _url, _name: False
-        if not (200 <= file.status < 300 and file.text):
-            return lambda _url, _name: True
+        is_forbidden = file is not None and file.status >= 500
+        if (file is None or is_forbidden) and (entry := self._entries.get(origin)):
+            entry.expires = self._clock.monotonic() + KEPT_AFTER_FAILURE_S
+        if file is None or not (200 <= file.status < 300 and file.text):
+            return lambda _url, _name: not is_forbidden
         from protego import Protego
 
         rules: Rules = (await asyncio.to_thread(Protego.parse, file.text)).can_fetch
         return rules
-
-    def _keep_briefly(self, origin: str) -> None:
-        if entry := self._entries.get(origin):
-            entry.expires = self._clock.monotonic() + KEPT_AFTER_FAILURE_S

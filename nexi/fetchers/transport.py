@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
 import httpcore2
@@ -118,9 +119,10 @@ class Transport:
         try:
             async with self._opening:
                 if way not in self._pools:
-                    tls = await asyncio.to_thread(_load_certificates, self._trust) if way.scheme == "https" else None
+                    make_default = partial(httpcore2.default_ssl_context, _trust_env=False)
+                    is_tls = way.scheme == "https"
                     self._pools[way] = httpcore2.AsyncConnectionPool(
-                        ssl_context=tls,
+                        ssl_context=await asyncio.to_thread(load_certificates, self._trust, make_default) if is_tls else None,
                         proxy=self._proxy if way.proxied else None,
                         max_connections=MAX_CONNECTIONS,
                         keepalive_expiry=KEEPALIVE_S,
@@ -141,9 +143,10 @@ async def check_resolved(url: Url, guard: AddressGuard, resolve: Resolver) -> No
     guard.check_all(url.host, url.port, addresses)
 
 
-def _load_certificates(trust: Trust) -> ssl.SSLContext:
+def load_certificates(trust: Trust, make_default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """The TLS settings of the operator, else a library's own. Raises FetchError."""
     try:
-        return trust.context() or httpcore2.default_ssl_context(_trust_env=False)
+        return trust.context() or make_default()
     except ConfigError as error:
         raise FetchError(str(error), cause=error.cause, fix=error.fix) from error
 

@@ -7,6 +7,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+from contextlib import suppress
 
 import nexi
 from nexi.errors import FetchError
@@ -28,10 +29,14 @@ class WebhookSender:
     async def send(self, url: str, notice_id: str, body: bytes) -> None:
         """Deliver a notice. Raises FetchError when its receiver does not take it in the end."""
         target = self._guard.check_url(url)
+        key = self._secret.encode()
+        if self._secret.startswith("whsec_"):  # base64 behind it, as the standard writes it, else the text itself
+            with suppress(binascii.Error):
+                key = base64.b64decode(self._secret.removeprefix("whsec_"), validate=True)
 
         async def post() -> None:
             timestamp = str(int(self._clock.now().timestamp()))
-            signature = hmac.new(_read_secret(self._secret), f"{notice_id}.{timestamp}.".encode() + body, hashlib.sha256)
+            signature = hmac.new(key, f"{notice_id}.{timestamp}.".encode() + body, hashlib.sha256)
             headers = {
                 "Content-Type": "application/json",
                 "Content-Length": str(len(body)),
@@ -52,13 +57,3 @@ class WebhookSender:
 
     async def aclose(self) -> None:
         await self._transport.aclose()
-
-
-def _read_secret(secret: str) -> bytes:
-    """The bytes of a secret: base64 behind `whsec_`, as the standard writes it, else the text itself."""
-    if secret.startswith("whsec_"):
-        try:
-            return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
-        except binascii.Error:
-            pass
-    return secret.encode()

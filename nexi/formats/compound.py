@@ -34,7 +34,16 @@ class CompoundFile:
         if self._shift not in (9, 12):
             raise broken_error("its sectors have no size")
         first_folder, first_mini = struct.unpack_from("<I", data, 48)[0], struct.unpack_from("<I", data, 60)[0]
-        self._table = self._read_table()
+        # Which sector follows which.
+        sectors = list(struct.unpack_from("<109I", data, 76))
+        (at,) = struct.unpack_from("<I", data, 68)
+        for _ in range(len(data) >> self._shift):
+            words = _whole_words(self._sector(at)) if at < _NONE else []
+            if len(words) < (1 << self._shift) // 4:
+                break
+            sectors += words[:-1]
+            at = words[-1]
+        self._table = array("I", (word for at in sectors if at < _NONE for word in _whole_words(self._sector(at))))
         entries = self._read_chain(first_folder, MAX_ENTRIES * 128)
         self._mini_table = array("I", _whole_words(self._read_chain(first_mini, len(data))))
         self._entries = [entries[at : at + 128] for at in range(0, len(entries) - 127, 128)][:MAX_ENTRIES]
@@ -58,19 +67,6 @@ class CompoundFile:
             return self._read_chain(start, size)[:size]
         places = _follow_chain(self._mini_table, start, (size >> _MINI_SHIFT) + 1)
         return b"".join(self._mini[at << _MINI_SHIFT : (at + 1) << _MINI_SHIFT] for at in places)[:size]
-
-    def _read_table(self) -> array[int]:
-        """Which sector follows which."""
-        sectors = list(struct.unpack_from("<109I", self._data, 76))
-        (at,) = struct.unpack_from("<I", self._data, 68)
-        per_sector = (1 << self._shift) // 4
-        for _ in range(len(self._data) >> self._shift):
-            words = _whole_words(self._sector(at)) if at < _NONE else []
-            if len(words) < per_sector:
-                break
-            sectors += words[:-1]
-            at = words[-1]
-        return array("I", (word for sector in sectors if sector < _NONE for word in _whole_words(self._sector(sector))))
 
     def _sector(self, number: int) -> bytes:
         return self._data[(number + 1) << self._shift : (number + 2) << self._shift]

@@ -30,6 +30,7 @@ _TOKEN = re.compile(
 _CODE = frozenset(("verbatim", "lstlisting", "minted", "Verbatim"))
 _FORMULAS = frozenset(("equation", "align", "gather", "multline", "eqnarray", "displaymath", "math"))
 _TABLES = frozenset(("tabular", "tabularx", "longtable", "array"))
+_LISTS = frozenset(("itemize", "enumerate", "description"))
 _LANGUAGE = re.compile(r"\s*(?:\[[^\]]{0,200}?language=\{?(\w+)[^\]]{0,200}\]|\[[^\]]{0,200}\])?(?:\{(\w+)\})?")
 _DEFINITION = re.compile(r"\\def\s?\\[A-Za-z]{1,40}[^{}\n]{0,20}\{(?:[^{}]|\{[^{}]{0,200}\}){0,2000}\}")
 
@@ -110,8 +111,14 @@ class _Source:
                 self._formula = "" if ends else self._formula
             elif change == "begin":
                 place = self._begin(name, source, place)
+            elif change == "end" and name.rstrip("*") in _TABLES and self._row is not None:
+                self._end_line()
+                self._row = None
+                self._writer.end_table()
             elif change == "end":
-                self._end(name)
+                self._end_paragraph()
+                if name.rstrip("*") in _LISTS and self._lists:
+                    self._lists.pop()
             elif command:
                 place = self._read_command(command, source, place)
             elif sign:
@@ -166,7 +173,7 @@ class _Source:
             self._formula = name
             self._add(f"\\begin{{{name}}}")
             return place
-        if base in ("itemize", "enumerate", "description"):
+        if base in _LISTS:
             self._end_paragraph()
             self._lists.append(0 if base == "enumerate" else -1)
         elif base in _TABLES:
@@ -178,17 +185,6 @@ class _Source:
         elif base == "abstract":
             self._writer.add_heading(2, "Abstract")
         return _skip_option(source, place)
-
-    def _end(self, name: str) -> None:
-        base = name.rstrip("*")
-        if base in _TABLES and self._row is not None:
-            self._end_line()
-            self._row = None
-            self._writer.end_table()
-            return
-        self._end_paragraph()
-        if base in ("itemize", "enumerate", "description") and self._lists:
-            self._lists.pop()
 
     def _end_line(self) -> None:
         """End the row of a table, or the paragraph where there is none."""
@@ -260,10 +256,8 @@ class _Source:
             self._add(f"\\{sign}")
         elif sign in _COMMANDS.accents:
             self._accent = _COMMANDS.accents[sign]
-        elif sign in "%&$#_{}":
-            self._add(sign)
         else:
-            self._add(" " if sign in " ,;:!\n" else "")
+            self._add(sign if sign in "%&$#_{}" else " " if sign in " ,;:!\n" else "")
 
 
 def _skip_option(source: str, place: int) -> int:

@@ -1,14 +1,15 @@
-"""E-mail to Markdown: single messages, mailboxes, and web pages saved as MHTML, which are e-mails of a page.
+"""E-mail to Markdown: messages, mailboxes, Outlook's messages, and web pages saved as MHTML, which are e-mails of a page.
 
-Above sits `extract`; below, the standard library's e-mail parser and `markup`. Attachments are named and not opened, and
-nothing that a message links to is fetched.
+Above sits `extract`; below, the standard library's e-mail parser, `compound` and `markup`. Attachments are named and not
+opened, and nothing that a message links to is fetched.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -22,9 +23,8 @@ from msgspec.structs import replace
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, Part, one_line
 from nexi.extract.writer import MarkdownWriter
+from nexi.formats.compound import CompoundFile, read_filetime
 from nexi.formats.containers import broken_error, build_extracted
-
-__all__ = ["read_eml", "read_mbox", "read_mhtml"]
 
 NO_SUBJECT = "(no subject)"
 MAX_PARTS = 1_000
@@ -35,6 +35,11 @@ MAX_ENCODED_LINES = 8_000  # of one attachment, which are some 600 kB; the rest 
 _ENCODED = re.compile(rb"^(?:[A-Za-z0-9+/]{40,}+\r?\n)++", re.MULTILINE)  # from the start of a line, and without a way back
 _FROM_LINE = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\n\r\n))From [^\n]{3,200}\n")
 _PARSER_FAULTS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, IndexError)
+# What Outlook calls its properties.
+_SUBJECT, _SENDER, _ADDRESS, _TO, _CC, _BODY, _HTML = "0037", "0C1A", "0C1F", "0E04", "0E03", "1000", "1013"
+_LONG_NAME, _SHORT_NAME = "3707", "3704"
+_TIMES = (0x00390040, 0x0E060040)  # sent, delivered
+_HEAD_BYTES, _ENTRY_BYTES = 32, 16
 
 
 class _ShortHeaders(EmailPolicy):
@@ -79,6 +84,38 @@ def read_mhtml(data: bytes, max_chars: int) -> Extracted:
     return markup.read_html(_text_of(page), url if url.startswith(("http://", "https://")) else "")
 
 
+def read_msg(data: bytes, max_chars: int) -> Extracted:
+    """One message of Outlook. Raises FetchError."""
+    file = CompoundFile(data)
+    if "__properties_version1.0" not in file:
+        raise broken_error("it is no message")
+    entries = file.read("__properties_version1.0")
+    times: dict[int, str] = {}
+    for at in range(_HEAD_BYTES, len(entries) - _ENTRY_BYTES + 1, _ENTRY_BYTES):
+        (tag,) = struct.unpack_from("<I", entries, at)
+        if tag in _TIMES:
+            times[tag] = read_filetime(entries, at + 8)
+    day = next((times[tag] for tag in _TIMES if times.get(tag)), "")
+    subject = one_line(_property_text(file, _SUBJECT))
+    address = _property_text(file, _ADDRESS)
+    sender = one_line(" ".join(filter(None, (_property_text(file, _SENDER), f"<{address}>" if "@" in address else ""))))
+    with MarkdownWriter(max_chars) as writer:
+        fields = (("From", sender), ("To", _property_text(file, _TO)), ("Cc", _property_text(file, _CC)), ("Date", day))
+        _write_head(writer, 1, subject, {name: one_line(value) for name, value in fields if value})
+        html = file.read(f"__substg1.0_{_HTML}0102")
+        if body := _property_text(file, _BODY):
+            writer.add_block(body.replace("\r\n", "\n"))
+        elif html:
+            writer.add_block(markup.whole_text(charset.decode_body(html, "text/html"), ""))
+        folders = dict.fromkeys(path.partition("/")[0] for path in file.streams if path.startswith("__attach_"))
+        tags = (_LONG_NAME, _SHORT_NAME)
+        own_names = ([_property_text(file, tag, f"{folder}/") for tag in tags] for folder in folders)
+        names = [next(filter(None, own), "without a name") for own in own_names]
+        if names:
+            writer.add_paragraph(f"[attachments, not read: {', '.join(one_line(name)[:200] for name in names)[:2_000]}]")
+    return build_extracted(writer, {"title": subject, "author": sender, "published": day})
+
+
 def _parse_message(data: bytes) -> EmailMessage:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16", "replace").encode()
@@ -93,10 +130,20 @@ def _parse_message(data: bytes) -> EmailMessage:
     return message
 
 
+def _write_head(writer: MarkdownWriter, level: int, subject: str, fields: Mapping[str, str]) -> None:
+    writer.add_heading(level, subject or NO_SUBJECT)
+    writer.add_block("  \n".join(f"{name}: {value}" for name, value in fields.items()))
+
+
+def _property_text(file: CompoundFile, tag: str, folder: str = "") -> str:
+    if wide := file.read(f"{folder}__substg1.0_{tag}001F"):
+        return wide.decode("utf-16-le", "replace").replace("\0", "")
+    return file.read(f"{folder}__substg1.0_{tag}001E").decode("cp1252", "replace").replace("\0", "")
+
+
 def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) -> None:
-    writer.add_heading(level, _header(message, "subject") or NO_SUBJECT)
-    lines = [(name.title(), _header(message, name)) for name in ("from", "to", "cc", "date")]
-    writer.add_block("  \n".join(f"{name}: {value}" for name, value in lines if value))
+    fields = {name.title(): value for name in ("from", "to", "cc", "date") if (value := _header(message, name))}
+    _write_head(writer, level, _header(message, "subject"), fields)
     attachments: list[str] = []
     parts = list(_parts_of(message))
     has_plain = any(_is_text(part, "text/plain") and _text_of(part).strip() for part in parts)

@@ -66,14 +66,12 @@ class NumberFormat(Struct, frozen=True):
 
 def parse_number_format(code: str) -> NumberFormat | None:
     """A format by its code; None for one that shows numbers plainly, or in a way that is not known here."""
-    sections = [_parse_section(part) for part in _split_sections(code[:MAX_CODE_CHARS])[:3]]
+    code = code[:MAX_CODE_CHARS]
+    # At its semicolons, but not at those inside quotation marks.
+    codes = re.findall(r'((?:"[^"]*"|\\.|[^;"\\])*)(?:;|$)', code)[: min(3, code.count(";") + 1)]
+    sections = list(map(_parse_section, codes))
     parts = [section for section in sections if section]
     return NumberFormat(tuple(parts)) if len(parts) == len(sections) and parts[0].digits else None
-
-
-def _split_sections(code: str) -> list[str]:
-    """The code at its semicolons, but not at those inside quotation marks."""
-    return re.findall(r'((?:"[^"]*"|\\.|[^;"\\])*)(?:;|$)', code)[: code.count(";") + 1]
 
 
 def _parse_section(code: str) -> _Section | None:

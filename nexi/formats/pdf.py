@@ -17,8 +17,6 @@ from nexi.formats.ocr import MAX_PAGE_S, Recognition, can_recognise, find_langua
 from nexi.formats.pdf_layout import mark_scripts
 from nexi.formats.pdf_tables import PageTables
 
-__all__ = ["read_pdf"]
-
 MAX_PAGES = 2_000
 MAX_CHARS = 300_000
 MAX_PAGE_CHARS = 100_000
@@ -49,14 +47,12 @@ def read_pdf(
     with _PDFIUM:
         try:
             document = pypdfium2.PdfDocument(data)
+            try:
+                return _read_document(document, max_chars, max_pages, recognition)
+            finally:
+                document.close()
         except pypdfium2.PdfiumError as error:
             raise _unreadable_error(str(error)) from error
-        try:
-            return _read_document(document, max_chars, max_pages, recognition)
-        except pypdfium2.PdfiumError as error:
-            raise _unreadable_error(str(error)) from error
-        finally:
-            document.close()
 
 
 def _read_document(document: Any, max_chars: int, max_pages: int, recognition: Recognition) -> Extracted:

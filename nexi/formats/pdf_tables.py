@@ -16,8 +16,6 @@ from statistics import fmean, median
 
 from nexi.formats.pdf_layout import Box, TextCell, TextLine, order_columns, part_paragraphs
 
-__all__ = ["PageTables"]
-
 MAX_WORDS = 20_000  # of a page; one with more is no page of tables
 MAX_LINE_WORDS = 300
 MAX_COLUMNS = 40
@@ -64,9 +62,13 @@ class Table:
     lines: Sequence[TextLine]
 
     def write(self) -> str:
-        head = f"{_write_row(self.head)}\n{_write_row(['---'] * len(self.head))}"
+        head_row, rule, *rows = (
+            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+            for cells in (self.head, ["---"] * len(self.head), *self.rows)
+        )
+        head = f"{head_row}\n{rule}"
         parts, chars = [head], 0
-        for row in map(_write_row, self.rows):
+        for row in rows:
             if chars > TABLE_CHARS and any(self.head) and len(parts[0]) <= MAX_REPEATED_HEAD:
                 parts.append(f"\n{head}")
                 chars = 0
@@ -104,7 +106,16 @@ class PageTables:
         bottom = min(line.bottom for line in last.lines)
         if len({round(word.bottom / 4) for word in words if word.top < bottom + 1}) <= 3:
             self._open = tables[-1]
-        return _place_tables(text, tables)
+        # Each table goes where its first word stood, and its words nowhere else.
+        by_table = ((n, word) for n, table in enumerate(tables) for line in table.lines for word in line.words)
+        parts, at, numbers = list[str](), 0, set[int]()
+        for start, end, number in sorted((word.first, word.last, n) for n, word in by_table):
+            parts.append(text[at:start] if text[at:start].strip() else "")
+            if number not in numbers:
+                parts.append(f"\n\n{tables[number].write()}\n\n")
+                numbers.add(number)
+            at = max(at, end)
+        return "".join([*parts, text[at:]])
 
 
 def _find_words(text: str, box_of: Callable[[int], Box]) -> list[TextCell]:
@@ -224,8 +235,17 @@ def _build_table(lines: list[TextLine], start: int, end: int, free: int) -> Tabl
     columns = _find_columns(body if len(body) >= max(2, 0.4 * len(rows)) else rows)
     if not 2 <= len(columns) <= MAX_COLUMNS:
         return None
-    start = _find_head_start(lines, start, columns, free)
-    table_lines = lines[start:end]
+    top = start
+    while top > max(free, start - MAX_HEAD_LINES):
+        # Lines above that stand over the columns beside the labels are the first of the head.
+        line, below = lines[top - 1], lines[top]
+        height = line.cells[0].height
+        is_near = -0.5 * height < line.bottom - below.top < 1.5 * height
+        begins_over, ends_over = line.cells[0].left - columns[0][1], line.cells[-1].right - columns[-1][1]
+        if not is_near or begins_over < -0.5 * height or ends_over > 6 * height:
+            break
+        top -= 1
+    table_lines = lines[top:end]
     first = _count_head_lines(table_lines, columns)
     groups: list[list[TextCell]] = []
     for cells in (list(_split_cells(line, columns)) for line in table_lines[: max(first - 1, 0)]):
@@ -263,20 +283,6 @@ def _find_columns(rows: Sequence[TextLine]) -> list[tuple[float, float]]:
             else:
                 columns.append((place, following))
     return columns
-
-
-def _find_head_start(lines: list[TextLine], start: int, columns: Sequence[tuple[float, float]], free: int) -> int:
-    """Lines above that stand over the columns beside the labels are the first of the head."""
-    top = start
-    while top > max(free, start - MAX_HEAD_LINES):
-        line, below = lines[top - 1], lines[top]
-        height = line.cells[0].height
-        is_near = -0.5 * height < line.bottom - below.top < 1.5 * height
-        begins_over, ends_over = line.cells[0].left - columns[0][1], line.cells[-1].right - columns[-1][1]
-        if not is_near or begins_over < -0.5 * height or ends_over > 6 * height:
-            break
-        top -= 1
-    return top
 
 
 def _count_head_lines(lines: Sequence[TextLine], columns: Sequence[tuple[float, float]]) -> int:
@@ -383,22 +389,3 @@ def _is_table(rows: Sequence[Sequence[str]], columns: int, has_head: bool) -> bo
 
 def _is_word(text: str) -> bool:
     return (text in _NO_VALUE or any(map(str.isalnum, text))) and not text.endswith("|")
-
-
-def _place_tables(text: str, tables: Sequence[Table]) -> str:
-    """Each table where its first word stood, and its words nowhere else."""
-    spans = sorted(
-        (word.first, word.last, number) for number, table in enumerate(tables) for line in table.lines for word in line.words
-    )
-    parts, at, numbers = list[str](), 0, set[int]()
-    for first, last, number in spans:
-        parts.append(text[at:first] if text[at:first].strip() else "")
-        if number not in numbers:
-            parts.append(f"\n\n{tables[number].write()}\n\n")
-            numbers.add(number)
-        at = max(at, last)
-    return "".join([*parts, text[at:]])
-
-
-def _write_row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -35,7 +35,7 @@ class Format(msgspec.Struct, frozen=True):
     @property
     def recognises(self) -> bool:
         """Whether words in pictures may be part of it."""
-        return self.reader in ("pdf.read_pdf", "ocr.read_picture", "bundles.read_zip")
+        return self.reader in ("pdf.read_pdf", "ocr.read_picture", "archives.read_zip")
 
 
 class _Registry(msgspec.Struct, frozen=True):

@@ -98,14 +98,13 @@ class _Reader:
                 break
             place = token.end()
             word, number, code, sign, brace, plain = token.groups()
-            if code and self._skip:
-                self._skip -= 1
-                continue
             if code:
-                self._bytes.append(int(code, 16))
+                if self._skip:
+                    self._skip -= 1
+                else:
+                    self._bytes.append(int(code, 16))
                 continue
-            if self._bytes:
-                self._end_bytes()
+            self._end_bytes()
             if word == "bin":
                 place += max(0, int(number or 0))
             elif word:
@@ -207,13 +206,11 @@ class _Reader:
 
     def _end_bytes(self) -> None:
         if self._bytes:
-            self._add_text(bytes(self._bytes).decode(self._groups[-1].codec or self._codec, "replace"))
+            self._add_text(self._bytes.decode(self._groups[-1].codec or self._codec, "replace"))
             self._bytes.clear()
 
     def _read_plain(self, text: str) -> None:
-        count = min(self._skip, len(text))
-        self._skip -= count
-        text = text[count:]
+        text, self._skip = text[self._skip :], max(0, self._skip - len(text))
         if not text.isascii():
             text = text.encode("latin-1").decode(self._groups[-1].codec or self._codec, "replace")
         self._add_text(text)

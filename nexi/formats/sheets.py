@@ -1,4 +1,4 @@
-"""Excel workbooks to Markdown: a heading for each sheet and its rows as tables.
+"""Excel workbooks to Markdown, a heading for each sheet and its rows as tables; and comma- and tab-separated values.
 
 Above sits `extract`; below, `containers` hands over elements as they are read and `writer` takes the rows. Formulas are not
 computed: the value that the program stored is shown, or the formula where it stored none. Macros and data connections are not
@@ -7,17 +7,19 @@ looked at.
 
 from __future__ import annotations
 
+import csv
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Literal, TypeAlias
 
+from nexi.extract import charset
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
 from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted, parse_number
 from nexi.formats.number_formats import BUILT_IN_FORMATS, NumberFormat, parse_number_format
-
-__all__ = ["read_xlsx"]
 
 MAX_SHEETS = 500
 MAX_STRINGS = 150_000
@@ -27,7 +29,10 @@ MAX_FORMATS = 20_000
 MAX_SHOWN_NUMBER = 1e15  # a greater one is shown as it is stored
 MAX_CELLS = 600_000  # of a workbook; each costs time, however little text it ends in
 MAX_UNSHOWN_CELLS = 150_000  # of a sheet: empty, or beyond the last column; they cost time and end in no text
+SAMPLE_LINES = 50  # of separated values, by which the separator is known
+MAX_FIELD_CHARS = 1_000_000
 
+_SEPARATORS = ",;\t|"
 _ShownAs: TypeAlias = Literal["date", "percent"] | NumberFormat | None
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
@@ -226,3 +231,36 @@ class _Rows(XmlHandler):
                 raise EnoughText
         elif name == "row" and self._row:
             self._writer.add_row(self._row)
+
+
+def read_csv(data: bytes, max_chars: int) -> Extracted:
+    """The rows as a table, with the separator that most lines of the beginning share. Raises FetchError."""
+    text = charset.decode_body(data)
+    lines = [line for line in islice(_lines_of(text), SAMPLE_LINES) if line.strip()]
+    line_counts = {sign: sum(sign in line for line in lines) for sign in _SEPARATORS}
+    separator = max(_SEPARATORS, key=lambda sign: (line_counts[sign], sum(line.count(sign) for line in lines)))
+    return _write_rows(text, separator, max_chars)
+
+
+def read_tsv(data: bytes, max_chars: int) -> Extracted:
+    """The same where tabs separate the values. Raises FetchError."""
+    return _write_rows(charset.decode_body(data), "\t", max_chars)
+
+
+def _write_rows(text: str, separator: str, max_chars: int) -> Extracted:
+    csv.field_size_limit(MAX_FIELD_CHARS)
+    try:
+        with MarkdownWriter(max_chars) as writer:
+            for row in csv.reader(_lines_of(text), delimiter=separator):
+                writer.add_row(row)
+    except csv.Error as error:
+        raise broken_error(str(error)) from error
+    return build_extracted(writer, {})
+
+
+def _lines_of(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start) + 1 or len(text)
+        yield text[start:end].replace("\0", "")
+        start = end

@@ -19,8 +19,6 @@ from nexi.extract.words import one_line
 from nexi.text.dates import normalise_date
 from nexi.text.plain import change_outside
 
-__all__ = ["Note", "find_blocks", "read_note"]
-
 MAX_FRONT_CHARS = 20_000
 MAX_NAMES = 100  # aliases or tags
 MAX_BLOCK_CHARS = 2_000

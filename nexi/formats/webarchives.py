@@ -19,8 +19,6 @@ from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted
 from nexi.formats.registry import media_type
 
-__all__ = ["read_warc"]
-
 MAX_RECORDS = 20_000
 MAX_RECORD_BYTES = 2_000_000
 MAX_BYTES = 100_000_000  # of all that is unpacked

@@ -6,14 +6,10 @@ fields, deleted text and the second forms of drawings are not text and are left 
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from nexi.extract import notation
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
-
-__all__ = ["read_docx"]
 
 MAX_LEVEL = 8
 MAX_STYLES = 5_000
@@ -43,40 +39,30 @@ def read_docx(data: bytes, max_chars: int) -> Extracted:
     return build_extracted(writer, archive.read_properties())
 
 
-class _Style(Struct):
-    """What a style says of its paragraphs."""
-
-    name: str = ""
-    base: str = ""
-    number: str = ""
-    level: str = ""
-    outline: str = ""
-
-
 class _Styles(XmlHandler):
     """The styles by id; one says what it does not say itself through the style it is based on."""
 
     def __init__(self) -> None:
-        self._styles: dict[str, _Style] = {}
-        self._open = _Style()
+        self._styles: dict[str, dict[str, str]] = {}
+        self._open: dict[str, str] = {}
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "style":
-            self._open = _Style()
+            self._open = {}
             if len(self._styles) < MAX_STYLES:
                 self._styles[attributes.get("styleId", "")[:200]] = self._open
         elif name in _STYLE_PROPERTIES:
-            setattr(self._open, _STYLE_PROPERTIES[name], attributes.get("val", "")[:200])
+            self._open[_STYLE_PROPERTIES[name]] = attributes.get("val", "")[:200]
 
-    def resolve(self, style_id: str) -> _Style:
-        result = _Style()
+    def resolve(self, style_id: str) -> dict[str, str]:
+        """What a style says of its paragraphs, by the words for it here."""
+        result: dict[str, str] = {}
         for _ in range(MAX_STYLE_DEPTH):
             style = self._styles.get(style_id)
             if style is None:
                 break
-            for field in ("name", "number", "level", "outline"):
-                setattr(result, field, getattr(result, field) or getattr(style, field))
-            style_id = style.base
+            result = style | {key: value for key, value in result.items() if value}
+            style_id = style.get("base", "")
         return result
 
 
@@ -236,15 +222,22 @@ class _Paragraphs(XmlHandler):
         if self._tables:
             self._cell.append(text)
             return
-        style = self._styles.resolve(self._about.get("style", ""))
-        number = self._about.get("number", style.number)
-        if level := _find_heading_level(self._about, style):
+        about, style = self._about, self._styles.resolve(self._about.get("style", ""))
+        number, outline = (about.get(key, style.get(key, "")) for key in ("number", "outline"))
+        level = _parse_number(outline) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
+        for name in (style.get("name", ""), about.get("style", "")):  # in English, whatever the language of the program
+            name = name.lower().replace(" ", "")
+            if name == "title":
+                level = 1
+            elif name.startswith("heading") and name[7:8].isdecimal():
+                level = min(int(name[7:8]) or 1, 6)
+        if level:
             self._writer.add_heading(level, text)
         elif number not in ("", "0"):
-            words = style.name.split()  # `List Bullet 2`: Word has a list of its own for each depth
+            words = style.get("name", "").split()  # `List Bullet 2`: Word has a list of its own for each depth
             is_deep = words[:1] == ["List"] and len(words) == 3 and words[2] in "2345"
-            depth_level = self._about.get("level") or style.level or (str(int(words[2]) - 1) if is_deep else "")
-            depth_level = depth_level or self._numbering.level_of_style(number, self._about.get("style", ""))
+            depth_level = about.get("level") or style.get("level") or (str(int(words[2]) - 1) if is_deep else "")
+            depth_level = depth_level or self._numbering.level_of_style(number, about.get("style", ""))
             depth = min(_parse_number(depth_level), MAX_LEVEL)
             counts = self._counts.setdefault(number, [0] * (MAX_LEVEL + 1))
             counts[depth] += 1
@@ -253,18 +246,6 @@ class _Paragraphs(XmlHandler):
             self._writer.add_item(text, depth, marker)
         else:
             self._writer.add_paragraph(text)
-
-
-def _find_heading_level(about: Attributes, style: _Style) -> int:
-    """The level of a heading, 0 for none; styles are called so in English whatever the language of the program."""
-    for name in (about.get("style", ""), style.name):
-        name = name.lower().replace(" ", "")
-        if name == "title":
-            return 1
-        if name.startswith("heading") and name[7:8].isdecimal():
-            return min(int(name[7:8]) or 1, 6)
-    outline = about.get("outline", style.outline)
-    return _parse_number(outline) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
 
 
 def _parse_number(text: str) -> int:

@@ -21,8 +21,6 @@ from msgspec import Struct
 
 from nexi.structured.schema_check import shorten_text
 
-__all__ = ["as_mapping", "find_values", "fix_surrogates", "parse_json", "parse_lenient"]
-
 MAX_DEPTH = 100
 MAX_LENIENT_CHARS = 6_000_000
 MAX_VALUES = 100_000  # values a lenient reader takes from one text
@@ -186,21 +184,18 @@ class _JsonReader:
                 self.ended = True
                 return "".join(parts)
             if self.text[self.position] == "\\":
-                parts.append(self._read_escape())
+                char = self.text[self.position + 1 : self.position + 2]
+                self.position += 2
+                if char == "u" and (digits := _HEX.match(self.text, self.position)):
+                    self.position, char = digits.end(), chr(int(digits.group(), 16))
+                else:
+                    char = _ESCAPES.get(char, char)
+                parts.append(char)
                 continue
             self.position += 1
             if quote == '"' or _AFTER_STRING.match(self.text, self.position):
                 return "".join(parts)
             parts.append(quote)
-
-    def _read_escape(self) -> str:
-        char = self.text[self.position + 1 : self.position + 2]
-        self.position += 2
-        digits = _HEX.match(self.text, self.position) if char == "u" else None
-        if digits:
-            self.position = digits.end()
-            return chr(int(digits.group(), 16))
-        return _ESCAPES.get(char, char)
 
     def _peek_char(self) -> str:
         self._skip_pattern(_SPACE)

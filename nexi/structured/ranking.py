@@ -49,9 +49,6 @@ class Assessment(Struct, frozen=True):
     gaps: tuple[str, ...] = ()
 
 
-# --- pick and order
-
-
 def pick_schema(count: int, want: int) -> dict[str, Any]:
     """`{"pick": [...]}`: as many distinct indices as wanted, or as there are."""
     most = max(0, min(count, want))
@@ -91,9 +88,6 @@ def pick_or_first(text: str, count: int, want: int) -> Pick:
         return first_ones(count, want)
 
 
-# --- score each
-
-
 def scores_schema(count: int) -> dict[str, Any]:
     """`{"ranked": [{"i", "score", "reasoning"}]}`, one entry for each candidate."""
     index = {"type": "integer", "minimum": 0, "maximum": max(0, count - 1)}
@@ -124,9 +118,6 @@ def read_scores(text: str, count: int) -> tuple[UrlScore, ...]:
 def in_order(scores: Iterable[UrlScore]) -> tuple[UrlScore, ...]:
     """The best first; equals stay as the candidates came."""
     return tuple(sorted(scores, key=lambda s: (-s.score, s.index)))
-
-
-# --- assess and propose
 
 
 def assessment_schema() -> dict[str, Any]:

@@ -13,6 +13,15 @@ from itertools import islice
 from typing import Any
 
 MAX_PROBLEMS = 20
+_CLASSES: Mapping[str, type | tuple[type, ...]] = {
+    "null": type(None),
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+    "string": str,
+    "array": (list, tuple),
+    "object": Mapping,
+}
 
 
 def object_schema(
@@ -110,22 +119,8 @@ def _is_of_kind(value: object, schema: Mapping[str, Any]) -> bool:
 
 def _is_a(value: object, kind: str) -> bool:
     """Whole floats are refused as integers: what passes here is used as an index or a count."""
-    match kind:
-        case "object":
-            return isinstance(value, Mapping)
-        case "array":
-            return isinstance(value, list | tuple)
-        case "string":
-            return isinstance(value, str)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "boolean":
-            return isinstance(value, bool)
-        case "null":
-            return value is None
-    return True
+    is_no_number = kind in ("integer", "number") and isinstance(value, bool)
+    return isinstance(value, _CLASSES.get(kind, object)) and not is_no_number
 
 
 def _is_same(value: object, other: object) -> bool:
@@ -134,10 +129,7 @@ def _is_same(value: object, other: object) -> bool:
 
 
 def _describe_value(value: object) -> str:
-    for kind in ("null", "boolean", "integer", "number", "string", "array", "object"):
-        if _is_a(value, kind):
-            return _with_article(kind)
-    return type(value).__name__
+    return next((_with_article(kind) for kind in _CLASSES if _is_a(value, kind)), type(value).__name__)
 
 
 def _with_article(kind: str) -> str:

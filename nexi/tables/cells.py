@@ -15,8 +15,6 @@ from nexi.checking.links import page_number
 from nexi.errors import QuestionError
 from nexi.text.blocks import parse_blocks
 
-__all__ = ["Cell", "Column", "Row", "ValueTable", "parse_columns", "place_quote"]
-
 MAX_COLUMNS = 40
 MAX_COLUMN_CHARS = 300
 NOT_STATED = "not stated"

@@ -23,16 +23,6 @@ from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
 from nexi.text.terms import question_roots
 
-__all__ = [
-    "Compare",
-    "Saying",
-    "choose_labelled",
-    "choose_saying",
-    "list_labelled",
-    "list_sentences",
-    "pick_value",
-]
-
 MAX_LABEL_WORDS = 9
 MAX_VALUE_CHARS = 400
 MAX_SENTENCE_CHARS = 1_500
@@ -175,16 +165,12 @@ def find_values(kinds: frozenset[str], sentence: str) -> Sequence[Value | _Name]
         return [*dates, *(n for n in numbers if n.year)]
     plain = [n for n in numbers if not n.is_ordinal]
     if "number" in kinds:
-        return [n for n in plain if not n.is_weak and not n.unit and not n.year] or [
-            n for n in plain if not n.is_weak and not n.year
-        ]
+        counts = [n for n in plain if not n.is_weak and not n.year]
+        return [n for n in counts if not n.unit] or counts
     exact = [n for n in plain if n.unit in kinds]
     if exact or "usd" not in kinds:
         return exact
     return [n for n in plain if not (n.unit or n.year or n.is_weak)]  # the names of most currencies are not known
-
-
-# values under their names
 
 
 class LabelledValue(Struct, frozen=True):

@@ -194,21 +194,16 @@ class _Parser:
 
     def _close(self, kind: BlockKind) -> Block:
         """The open block, which is of this kind."""
-        self._open = None
-        if kind == "prose" and self._is_formula():
-            kind = "formula"
-        elif kind == "prose" and _CAPTION.fullmatch(self._text, self._start, self._end):
-            kind = "caption" if _TABLE_BELOW.match(self._text, self._end) else kind
-        heads = (self._heads or ()) if kind == "head" else ()
-        return Block(kind, self._start, self._end, self._trail, self._level, self._label, heads)
-
-    def _is_formula(self) -> bool:
-        """Whether an open paragraph is one formula between dollar signs and nothing else."""
         text, start, end = self._text, self._start, self._end
-        if text[start] != "$" or not text.endswith("$", start, end):
-            return False
-        sign = "$$" if text.startswith("$$", start) else "$"
-        return text.find(sign, start + len(sign), end) == end - len(sign) > start
+        self._open = None
+        if kind == "prose" and text[start] == "$":  # one formula between dollar signs and nothing else?
+            sign = "$$" if text.startswith("$$", start) else "$"
+            is_formula = text.endswith("$", start, end) and text.find(sign, start + len(sign), end) == end - len(sign) > start
+            kind = "formula" if is_formula else kind
+        elif kind == "prose" and _CAPTION.fullmatch(text, start, end):
+            kind = "caption" if _TABLE_BELOW.match(text, end) else kind
+        heads = (self._heads or ()) if kind == "head" else ()
+        return Block(kind, start, end, self._trail, self._level, self._label, heads)
 
 
 def _find_fences(text: str) -> dict[int, tuple[int, str]]:

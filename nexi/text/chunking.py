@@ -58,10 +58,25 @@ def chunk_markdown(text: str, size: int = SIZE, *, max_fence: int = MAX_FENCE) -
     if size < 1:
         raise ValueError(f"a chunk size of {size} cannot hold anything")
     packer = _Packer(text, size, max_fence)
-    for unit in _group_blocks(text):
-        packer.add(unit)
+    begin = end = 0
+    first: Block | None = None
+    for block in parse_blocks(text):
+        if first is None:
+            first = block
+        elif block.kind in _ALONE or first.kind in _ALONE or block.start > end + 1:
+            packer.add(_build_unit(begin, block.start, first))
+            begin, first = block.start, block
+        end = block.end
+    if first is not None:
+        packer.add(_build_unit(begin, len(text), first))
     packer.flush()
     return packer.pieces
+
+
+def _build_unit(start: int, end: int, first: Block) -> _Unit:
+    """The unit of the blocks from `first` on; units cover the text. Blocks without an empty line between them are one."""
+    under = (*first.trail, first.label) if first.kind == "heading" and first.label else first.trail
+    return _Unit(start, end, first.kind, first.label if first.kind == "code" else "", under)
 
 
 def heading_path(headings: Sequence[str]) -> str:
@@ -87,9 +102,6 @@ def code_languages(text: str) -> list[str]:
 def count_code_blocks(text: str) -> Counter[str]:
     """The closed code fences of a text by the language they name."""
     return Counter(b.label for b in parse_blocks(text) if b.kind == "code" and b.label)
-
-
-# --- packing
 
 
 class _Packer:
@@ -155,9 +167,6 @@ def _chunk_length(text: str, start: int, end: int) -> int:
     return end - start
 
 
-# --- cutting what is too long
-
-
 def _split_span(text: str, start: int, end: int, size: int, level: int) -> list[tuple[int, int]]:
     if _chunk_length(text, start, end) <= size:
         return [(start, end)]
@@ -188,26 +197,3 @@ _CUTS: tuple[Callable[[str, int, int], Iterator[int]], ...] = (
     lambda text, start, end: (start + at for at, _ in islice(sentence_bounds(text[start:end], end - start), 1, None)),
     lambda text, start, end: (match.end() for match in _SPACE.finditer(text, start, end)),
 )
-
-
-# --- units
-
-
-def _group_blocks(text: str) -> Iterator[_Unit]:
-    """The units of a text; together they cover all of it. Blocks without an empty line between them belong together."""
-    begin = end = 0
-    first: Block | None = None
-    for block in parse_blocks(text):
-        if first is None:
-            first = block
-        elif block.kind in _ALONE or first.kind in _ALONE or block.start > end + 1:
-            yield _build_unit(begin, block.start, first)
-            begin, first = block.start, block
-        end = block.end
-    if first is not None:
-        yield _build_unit(begin, len(text), first)
-
-
-def _build_unit(start: int, end: int, first: Block) -> _Unit:
-    under = (*first.trail, first.label) if first.kind == "heading" and first.label else first.trail
-    return _Unit(start, end, first.kind, first.label if first.kind == "code" else "", under)

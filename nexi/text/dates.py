@@ -13,17 +13,6 @@ from typing import NamedTuple
 
 import msgspec
 
-__all__ = [
-    "MAX_DATE_CHARS",
-    "MAX_STAMP_CHARS",
-    "MONTH_NUMBERS",
-    "MONTH_PATTERN",
-    "DateMention",
-    "find_dates",
-    "normalise_date",
-    "parse_day",
-]
-
 MIN_YEAR, MAX_YEAR = 1990, 2099  # of dates in prose, which speaks of other times too
 MAX_STAMP_CHARS = 120  # a longer text that holds a date is prose
 MAX_DATE_CHARS = 48  # between the year and the other end of a date with the name of a month

@@ -18,8 +18,6 @@ from nexi.text.chunking import TextChunk, chunk_markdown, ends_in_colon, heading
 from nexi.text.stems import stem
 from nexi.text.terms import extract_terms, question_terms
 
-__all__ = ["PASSAGE_GAP", "LongText", "excerpt_text"]
-
 PASSAGE_GAP = "\n\n[…]\n\n"  # between the passages of one page that a search of the knowledge store returned
 SATURATION, LENGTH_SHARE = 1.2, 0.6  # the parameters of BM25
 BESIDE = 0.25  # what a chunk has of the better one beside it: a heading holds the words, and what follows it the answer
@@ -76,8 +74,8 @@ class LongText:
         }
         return sorted(near.items(), key=lambda item: (-item[1], item[0]))
 
-    def choose_parts(self, query: str, room: int, found: str = "") -> list[int]:
-        """The numbers of the chunks to read for a query within `room` bytes, in order; those in `found` come first."""
+    def excerpt(self, query: str, room: int, found: str = "") -> str:
+        """What speaks to a query, within `room` bytes; the chunks that are in `found` come first."""
         # Then by rank, each with the rest of a list that begins in it; what is left is the beginning's.
         by_rank = [number for number, _ in self.rank_chunks(query)]
         matches = [number for number, chunk in enumerate(self.chunks) if found and chunk.text in found]
@@ -98,7 +96,7 @@ class LongText:
                 if after not in numbers and (size := self._part_bytes(after)) <= room_left // 2:
                     numbers.add(after)
                     room_left -= size
-        return sorted(numbers)
+        return self.render_parts(sorted(numbers))
 
     def _list_parts_after(self, number: int) -> range:
         """The chunks with the rest of the list that this one announces or begins."""
@@ -133,10 +131,6 @@ class LongText:
                 text = f"{head}\n{text}"
             passages.append(f"[{parts} of {len(self.chunks)}{f': {path}' if path else ''}]\n\n{text}")
         return "\n\n".join(passages)
-
-    def excerpt(self, query: str, room: int, found: str = "") -> str:
-        """What speaks to a query, within `room` bytes."""
-        return self.render_parts(self.choose_parts(query, room, found))
 
     def read_on(self, first: int, room: int) -> str:
         """The chunks from number `first`, counted from 1, as far as `room` bytes go, and where the text goes on."""

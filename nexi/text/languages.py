@@ -14,8 +14,6 @@ import msgspec
 
 from nexi.text.stopwords import STOP
 
-__all__ = ["LANGUAGES", "detect_language", "find_asked_kind", "name_language", "strip_question_words"]
-
 
 class Language(msgspec.Struct, frozen=True):
     """One language: its small words, and patterns of question words by what they ask for, tried in their order."""

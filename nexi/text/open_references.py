@@ -15,8 +15,6 @@ from nexi.text.stopwords import STOP, word_set
 from nexi.text.whole import asks_about_whole
 from nexi.types import Message
 
-__all__ = ["describe_open_reference", "find_open_reference"]
-
 MAX_QUESTION_CHARS = 1_000  # a longer one brings a text of its own, which names things
 MAX_EARLIER_CHARS = 50_000  # of a conversation, its end
 MAX_EARLIER_QUESTIONS = 20
@@ -45,16 +43,10 @@ _POINTED_AT = word_set(
     "statue store suburb symphony telescope temple theater theatre tool tower toy trail train tree trophy tunnel vehicle "
     "weapon whale wine zoo"
 )
-_SYNONYMS = tuple(
-    map(
-        word_set,
-        re.split(
-            "; ",
-            "book novel; film movie documentary; show series sitcom anime; city town village; company firm; "
-            "country nation state; drug medicine medication; car vehicle; ship boat; store shop; writer author poet; "
-            "program programme; king emperor ruler",
-        ),
-    )
+_SYNONYMS = (
+    "book novel; film movie documentary; show series sitcom anime; city town village; company firm; "
+    "country nation state; drug medicine medication; car vehicle; ship boat; store shop; writer author poet; "
+    "program programme; king emperor ruler"
 )
 _KIND = "|".join(sorted((*_KINDS, *_POINTED_AT), key=len, reverse=True))
 # "The car industry" is no car.
@@ -219,7 +211,7 @@ def describe_open_reference(question: str, kind: str) -> str:
 @lru_cache(maxsize=64)
 def _is_mentioned(kind: str, before: str) -> bool:
     """Whether the conversation has a word for such a thing, though not as half of another word ("price-to-book")."""
-    words = next((group for group in _SYNONYMS if kind in group), frozenset((kind,)))
+    words = next((group for group in map(word_set, _SYNONYMS.split("; ")) if kind in group), frozenset((kind,)))
     return any(re.search(rf"(?<![\w-])(?:{re.escape(word)}|{_pluralise(word)})\b", before) for word in words)
 
 

@@ -83,9 +83,9 @@ def find_subject(part: str) -> str:
         to = low.index("to", 3) if "to" in low[3:] else 0
         if to and low[0] in _WH and words[to - 1][:1].isupper():  # "what caused the Black Death to spread"
             return _strip_words(words[2:to])
-        return _strip_words(
-            words[2:] if low[:1] and low[0] in _WH else _after_of(words) if low[:1] and low[0] in _COMMANDS else []
-        )
+        if low[:1] and low[0] in _COMMANDS - _WH:
+            return _strip_words(words[(low.index("of") if "of" in low else 0) + 1 :])
+        return _strip_words(words[2:] if low[:1] and low[0] in _WH else [])
     # "why does it not close", "run a program and get its output"
     ends = {"not"} | ({"and"} if any(match[2] for match in _PRONOUN.finditer(part)) else set())
     rest = words[start + 1 : next((i for i, word in enumerate(low) if i > start and word in ends), len(words))]
@@ -136,11 +136,6 @@ def _leaves_phrase(words: Sequence[str], place: int) -> bool:
 
 def _is_definite(phrase: Sequence[str]) -> bool:
     return any(word[:1].isupper() or word.lower() == "the" for word in phrase)
-
-
-def _after_of(words: Sequence[str]) -> Sequence[str]:
-    at = next((i for i, word in enumerate(words) if word.lower() == "of"), 0)
-    return words[at + 1 :]
 
 
 def _drop_verb(phrase: Sequence[str]) -> list[str]:
@@ -297,10 +292,8 @@ def _read_items(tokens: Sequence[str], at: int) -> tuple[int, list[list[str]]]:
         if word == ",":
             items.insert(0, current)
             current = []
-        elif _ends_list(word) and current:
+        elif word.lower() in _PREPOSITIONS | _AUXILIARIES | _WH | _COMMANDS:
             break
-        elif _ends_list(word):
-            return 0, []
         else:
             current.insert(0, word)
             if word.lower() in _ARTICLES and place and tokens[place - 1] != ",":
@@ -308,14 +301,7 @@ def _read_items(tokens: Sequence[str], at: int) -> tuple[int, list[list[str]]]:
                 break
         place -= 1
     items.insert(0, current)
-    if any(not item for item in items):
-        return 0, []
-    return place + 1, items
-
-
-def _ends_list(word: str) -> bool:
-    low = word.lower()
-    return low in _PREPOSITIONS or low in _AUXILIARIES or low in _WH or low in _COMMANDS
+    return (place + 1, items) if all(items) else (0, [])
 
 
 def _join_words(words: Sequence[str]) -> str:

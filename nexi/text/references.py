@@ -13,8 +13,7 @@ from itertools import permutations
 from nexi.text.names import find_names
 from nexi.text.open_references import find_open_reference
 from nexi.text.scope import MAX_HEAD_CHARS
-
-__all__ = ["find_namesakes", "find_other_things", "find_parties", "find_qualified", "find_things_of_kind", "name_subject"]
+from nexi.text.stopwords import word_set
 
 MIN_KIND_CHARS = 4  # fewer are a preposition or an article
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
@@ -29,13 +28,10 @@ _QUALIFIED = re.compile(rf"(?P<subject>{_TITLE}\s?\(\s*[^()\n]{{2,60}}\))\s")
 _REPEATED = re.compile(rf"(?P<subject>(?=(?P<first>[\w.'’-]{{3,}})){_TITLE})\s+(?:The\s+|An?\s+)?(?P=first)\b")
 _LISTS = re.compile(r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación)\)$", re.IGNORECASE)
 _LIFE = re.compile(r"\s*\(\s*(?:c\. )?(?:born|\d{4}\s*[-–]|[A-Z][a-z]+ \d|\d+ [A-Z][a-z]+)[^()]*\)$")
-_UNSETTLING = frozenset(("born", "died", "the", "was", "are", "which", "what", "when", "where", "who", "and", "for", "from"))
-_HONORIFICS = frozenset(
-    re.findall(
-        r"\w+",
-        "judge justice king queen president senator sir lord lady doctor dr professor captain general attorney saint pope "
-        "cardinal emperor empress prince princess bishop governor mayor minister chief mr mrs",
-    )
+_UNSETTLING = word_set("born died the was are which what when where who and for from")
+_HONORIFICS = word_set(
+    "judge justice king queen president senator sir lord lady doctor dr professor captain general attorney saint pope "
+    "cardinal emperor empress prince princess bishop governor mayor minister chief mr mrs"
 )
 _IS = re.compile(r"\s(?:is|was|are|were)\s+(?:an?|the|one)\s")
 _BORN = re.compile(r"\([^()]*(?:\bborn\b|\d{4})[^()]*\)")
@@ -76,14 +72,11 @@ def find_qualified(question: str, pages: Sequence[tuple[str, str]]) -> dict[int,
 
 def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
     """The pages that are about a thing of the same name as the one meant, where a word of the question tells them apart."""
-    return _tell_apart(question, pages)[1] | _find_counterparts(question, pages)
-
-
-def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> frozenset[int]:
-    """The pages whose title has another name where that of the page meant has one: "City guide: Oslo" and "... Bergen"."""
-    # Of two people who share a surname, one may answer for the other; a question with a choice may use another name.
+    namesakes = _tell_apart(question, pages)[1]
     if re.search(r"\b(?:or|versus|vs)\b", question, re.IGNORECASE):
-        return frozenset()
+        return namesakes  # a question with a choice may use another name
+    # Also those whose title has another name where that of the page meant has one: "City guide: Oslo" and "... Bergen".
+    # Of two people who share a surname, one may answer for the other.
     asked = set(re.findall(r"[^\W_]+", question))
     titles = [set(re.findall(r"[^\W_]+", name_subject(*page))) for page in pages]
     others = set()
@@ -93,7 +86,7 @@ def _find_counterparts(question: str, pages: Sequence[tuple[str, str]]) -> froze
         is_kind = any(word.islower() and len(word) >= MIN_KIND_CHARS for word in own & other)
         if mine and theirs and is_name and is_kind and len(own & other) >= max(len(mine), len(theirs)):
             others.add(n)
-    return frozenset(others)
+    return namesakes | others
 
 
 def find_things_of_kind(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:

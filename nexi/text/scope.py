@@ -23,25 +23,6 @@ from nexi.text.dates import MAX_DATE_CHARS, find_dates
 from nexi.text.sentences import MONTHS
 from nexi.types import Imprint
 
-__all__ = [
-    "DocumentScope",
-    "Period",
-    "Standing",
-    "asks_for_future",
-    "asks_for_now",
-    "asks_for_past",
-    "asks_for_state",
-    "find_others_of_family",
-    "find_periods",
-    "find_words_for_now",
-    "is_newer",
-    "is_not_yet",
-    "name_day",
-    "order_versions",
-    "plausible_day",
-    "read_scope",
-]
-
 Standing = Literal["", "draft", "superseded", "archived"]
 # Whether what a document says holds on the day it is read, by its period, or only later; "announced" where it says from when.
 Validity = Literal["", "now", "later", "announced"]
@@ -218,15 +199,12 @@ def _find_dated_line(lines: Iterable[str], read_on: str) -> tuple[str, bool]:
             mentions = find_dates(line, "", match.end(), match.end() + MAX_DATE_CHARS, first_year=MIN_YEAR)
             if not mentions or mentions[0].start - match.end() > MAX_GAP_CHARS:
                 continue
-            day, is_later = mentions[0].day, bool(read_on) and not _has_come(mentions[0].day, read_on)
+            day = mentions[0].day
+            # It is none of the future where it is read; elsewhere it may already be tomorrow.
+            is_later = bool(read_on) and date.fromisoformat(day) > date.fromisoformat(read_on) + timedelta(days=1)
             if not is_later or (match["holds"] and not match["until"]):
                 return day, is_later
     return "", False
-
-
-def _has_come(day: str, read_on: str) -> bool:
-    """Whether a day is none of the future where it is read; elsewhere it may already be tomorrow."""
-    return date.fromisoformat(day) <= date.fromisoformat(read_on) + timedelta(days=1)
 
 
 def _find_validity(periods: Sequence[Period], read_on: str) -> Validity:

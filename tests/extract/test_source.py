@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.extract.invisible import remove_invisible
+from nexi.extract.markup_limits import remove_invisible
 
 
 @pytest.mark.parametrize(

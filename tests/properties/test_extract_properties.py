@@ -10,8 +10,8 @@ from resiliparse.parse.html import HTMLTree
 
 from nexi.errors import FetchError
 from nexi.extract import classifier, to_markdown
-from nexi.extract.invisible import remove_invisible
 from nexi.extract.layout import Layout
+from nexi.extract.markup_limits import remove_invisible
 from nexi.formats import extract
 from nexi.urls import is_web_url
 from tests.formats.archives import docx
