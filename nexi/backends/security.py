@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from msgspec import Struct
@@ -123,17 +124,6 @@ def nvd_request(query: SecurityQuery, timeout_s: float, api_key: str = "") -> Ba
     params = {"cveId": query.cve} if query.cve else words
     headers = {"apiKey": api_key} if api_key else {}
     return BackendRequest(NVD, params=tuple(params.items()), headers=headers, timeout_s=timeout_s)
-
-
-def nvd_last_page(request: BackendRequest, response: BackendResponse) -> BackendRequest | None:
-    """The request for the newest records where the first page has only the oldest; None where it has all."""
-    try:
-        total = json_object("NVD", response.body).get("totalResults")
-    except BackendError:
-        return None
-    if not isinstance(total, int) or total <= NVD_ROWS:
-        return None
-    return replace(request, params=(*request.params, ("startIndex", str(total - NVD_ROWS))))
 
 
 def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
@@ -253,21 +243,24 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
         rows = [row for result in read_rows(data["results"]) for row in read_rows(result.get("vulns"))]
     else:
         rows = read_rows(data.get("vulns")) if "vulns" in data else [data]
-    return [_osv_record(row) for row in rows if isinstance(row.get("id"), str) and not row.get("withdrawn")]
-
-
-def _osv_record(row: Row) -> Vulnerability:
-    ranges = [spread for package in dig_rows(row, "affected") for spread in dig_rows(package, "ranges")]
-    events = [event for spread in ranges if spread.get("type") != "GIT" for event in dig_rows(spread, "events")]
-    return Vulnerability(
-        row["id"],
-        tuple(read_lines(row, "aliases")),
-        read_line(row, "summary", "details"),
-        _read_severity(row, "database_specific.severity"),
-        published=read_day(row, "published"),
-        url=f"https://osv.dev/vulnerability/{row['id']}",
-        fixed=_list_versions(event.get("fixed") for event in events),
-    )
+    records = []
+    for row in rows:
+        if not isinstance(row.get("id"), str) or row.get("withdrawn"):
+            continue
+        ranges = [spread for package in dig_rows(row, "affected") for spread in dig_rows(package, "ranges")]
+        events = [event for spread in ranges if spread.get("type") != "GIT" for event in dig_rows(spread, "events")]
+        records.append(
+            Vulnerability(
+                row["id"],
+                tuple(read_lines(row, "aliases")),
+                read_line(row, "summary", "details"),
+                _read_severity(row, "database_specific.severity"),
+                published=read_day(row, "published"),
+                url=f"https://osv.dev/vulnerability/{row['id']}",
+                fixed=_list_versions(event.get("fixed") for event in events),
+            )
+        )
+    return records
 
 
 # merging
@@ -361,7 +354,10 @@ class Security:
 
         def parse(response: BackendResponse) -> list[Vulnerability]:
             nonlocal last
-            last = nvd_last_page(request, response) if request else None
+            with suppress(BackendError):
+                total = json_object("NVD", response.body).get("totalResults")
+                if request and isinstance(total, int) and total > NVD_ROWS:
+                    last = replace(request, params=(*request.params, ("startIndex", str(total - NVD_ROWS))))
             return nvd_parse(response)
 
         first = await self._ask_source(request, parse)

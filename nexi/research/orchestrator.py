@@ -134,7 +134,20 @@ class Orchestrator:
     _streamed_report: StreamedAnswerCheck | None = None
 
     def __post_init__(self) -> None:
-        self._research_meter = self.meter.child(_research_budget(self.meter.budget), started=self.meter.started)
+        # the part of the run's budget that the researchers may use
+        budget = self.meter.budget
+        seconds, tokens, cost = (
+            None if limit is None else limit * RESEARCH_BUDGET_SHARE
+            for limit in (budget.max_seconds, budget.max_tokens, budget.max_cost)
+        )
+        share = Budget(
+            max_seconds=seconds,
+            max_tokens=None if tokens is None else int(tokens),
+            max_cost=cost,
+            max_model_calls=None if budget.max_model_calls is None else max(1, budget.max_model_calls - COORDINATOR_CALLS),
+            max_pages=budget.max_pages,
+        )
+        self._research_meter = self.meter.child(share, started=self.meter.started)
 
     def observe(self, fact: Fact) -> None:
         self.state = reduce(self.state, fact)
@@ -249,19 +262,25 @@ class Orchestrator:
 
     def _launch_researchers(self, tasks: asyncio.TaskGroup) -> None:
         """Start a task for every running researcher that has none, also after a resume."""
+        total = self._research_meter.budget
+        # equal shares of the research budget, so that one researcher cannot starve the others
+        planned = max(1, len(self.state.agenda), min(MAX_PARALLEL_RESEARCHERS, len(self.state.researchers)))
+        tokens = None if total.max_tokens is None else max(1, total.max_tokens // planned)
+        pages = None if total.max_pages is None else max(1, total.max_pages // planned)
+        budget = Budget(max_iterations=MAX_RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
         for researcher in self.state.running_researchers:
             if researcher.id not in self._researcher_tasks:
                 task = self._build_task(researcher)
-                meter = self._research_meter.child(self._researcher_budget(), started=self.clock.monotonic())
+                meter = self._research_meter.child(budget, started=self.clock.monotonic())
                 self._researcher_meters[researcher.id] = meter
                 self._researcher_tasks[researcher.id] = tasks.create_task(
                     task.run(self.factory, meter), name=f"researcher {researcher.id}"
                 )
-        limit, running = self._research_meter.budget.max_tokens, self.state.running_researchers
-        if limit is None or not running:
+        running = self.state.running_researchers
+        if total.max_tokens is None or not running:
             return
         # those that run may use what those before them have left of their shares
-        share = (limit - self._research_meter.usage.total) // len(running)
+        share = (total.max_tokens - self._research_meter.usage.total) // len(running)
         for meter in (self._researcher_meters[r.id] for r in running):
             own_limit = max(meter.budget.max_tokens or 0, meter.usage.total + share)
             meter.budget = replace(meter.budget, max_tokens=own_limit)
@@ -283,14 +302,6 @@ class Orchestrator:
             self.concurrency,
             self.planning.instructions,
         )
-
-    def _researcher_budget(self) -> Budget:
-        """Return an equal share of the research budget, so that one researcher cannot starve the others."""
-        total = self._research_meter.budget
-        planned = max(1, len(self.state.agenda), min(MAX_PARALLEL_RESEARCHERS, len(self.state.researchers)))
-        tokens = None if total.max_tokens is None else max(1, total.max_tokens // planned)
-        pages = None if total.max_pages is None else max(1, total.max_pages // planned)
-        return Budget(max_iterations=MAX_RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
 
     async def _wait_for_researcher(self) -> None:
         """Wait until a researcher has ended or the run is stopped; a stopped researcher ends with what it has read."""
@@ -383,12 +394,12 @@ class Orchestrator:
 
     async def _write_sections(self, step: EvaluateStep, outline: RoundJudgement, coordinator: MeteredLLM) -> RoundJudgement:
         """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
-        question, state, sections = self.state.question, self.state, outline.sections
-        reports = [r.report for r in sort_researchers(state.reported_researchers)]
+        sections = outline.sections
+        reports = [r.report for r in sort_researchers(self.state.reported_researchers)]
         findings = [list_findings(section, reports) for section in sections]
         evidence = await asyncio.to_thread(self.factory.find_evidence, sections, findings)
         writer = SectionWriter(
-            question,
+            self.state.question,
             sections,
             evidence,
             coordinator,
@@ -400,14 +411,13 @@ class Orchestrator:
         )
         report = await writer.write_report()
         if not report.text or len(report.quoted) + len(report.missing) == len(sections):
-            return judge_without_model(state, EvaluateStep(step.round, may_delegate=False))
+            return judge_without_model(self.state, EvaluateStep(step.round, may_delegate=False))
         if report.quoted:
-            headings = "; ".join(report.quoted)
             reason = report.reason or Notice("report.not_found", "what the model wrote was not found in the pages")
             quoted = Notice(
                 "report.quoted",
                 "passages of the pages stand in for these sections: {sections} ({reason})",
-                sections=headings,
+                sections="; ".join(report.quoted),
                 reason=reason,
             )
             await self.emit(Warned("quoted_sections", quoted))
@@ -434,8 +444,22 @@ class Orchestrator:
     async def _finish_report(self, step: FinishStep) -> Answer:
         """Check and release the rest of the report; streamed parts are already shown."""
         checker = self._checker or self.factory.build_report_checker()
-        for code, message in self._list_gaps():
-            await checker.context.warn(code, message)
+        warn = checker.context.warn
+        if limit := self.state.limit:
+            reason = _LIMIT_DESCRIPTIONS[limit]
+            partial = Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
+            await warn(limit.value, partial)
+        for r in self.state.researchers:
+            if r.status == "failed":
+                failure = Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason)
+                await warn("not_researched", failure)
+        if self.state.written_by == CUT_OFF:
+            unfinished = Notice(
+                "report.unfinished", "the model stopped writing before the report was complete; nexi resume asks it again"
+            )
+            await warn("cut", unfinished)
+        for task in self.state.pending_tasks if limit else ():
+            await warn("not_researched", Notice("task.not_researched", "not researched: {task}", task=task))
         stop = self.state.limit or StopReason.FINAL_ANSWER
         has_model = not (self.factory.coordinator_llm().name == EXTRACTIVE or self.writes_from_parts)
         if not self.state.limit and has_model and self.state.written_by != "model":
@@ -443,26 +467,6 @@ class Orchestrator:
         if self._streamed_report:
             return await checker.finish_check(self._streamed_report.check, stop)
         return await checker.check_answer(step.text, stop, by_model=self.state.written_by in MODEL_AUTHORS)
-
-    def _list_gaps(self) -> list[tuple[str, str]]:
-        """List what the report lacks, and why, as warning codes and messages."""
-        gaps: list[tuple[str, str]] = []
-        if limit := self.state.limit:
-            reason = _LIMIT_DESCRIPTIONS[limit]
-            partial = Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
-            gaps.append((limit.value, partial))
-        for r in self.state.researchers:
-            if r.status == "failed":
-                failure = Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason)
-                gaps.append(("not_researched", failure))
-        if self.state.written_by == CUT_OFF:
-            unfinished = Notice(
-                "report.unfinished", "the model stopped writing before the report was complete; nexi resume asks it again"
-            )
-            gaps.append(("cut", unfinished))
-        for task in self.state.pending_tasks if limit else ():
-            gaps.append(("not_researched", Notice("task.not_researched", "not researched: {task}", task=task)))
-        return gaps
 
     def _build_failure(self, step: FailStep) -> NexiError:
         if self.state.limit is StopReason.CANCELLED:
@@ -484,19 +488,3 @@ _LIMIT_FIXES = {
     StopReason.TIME_TARGET: Notice("fix.research_time", "raise --time-target"),
     StopReason.MAX_ITERATIONS: Notice("fix.research_iterations", "raise --max-iter"),
 }
-
-
-def _research_budget(budget: Budget) -> Budget:
-    """Return the part of the run's budget that the researchers may use."""
-
-    def part(limit: float | None) -> float | None:
-        return None if limit is None else limit * RESEARCH_BUDGET_SHARE
-
-    tokens, seconds, calls = part(budget.max_tokens), part(budget.max_seconds), budget.max_model_calls
-    return Budget(
-        max_seconds=seconds,
-        max_tokens=None if tokens is None else int(tokens),
-        max_cost=part(budget.max_cost),
-        max_model_calls=None if calls is None else max(1, calls - COORDINATOR_CALLS),
-        max_pages=budget.max_pages,
-    )

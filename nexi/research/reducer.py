@@ -6,6 +6,7 @@ leave the state as it is. Resume depends on this file: it folds the log and cont
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -65,10 +66,7 @@ ACTION_CHARS = 200
 
 def fold(facts: Iterable[Fact], state: ResearchState | None = None) -> ResearchState:
     """Return the state after these facts."""
-    current = state or ResearchState()
-    for fact in facts:
-        current = reduce(current, fact)
-    return current
+    return functools.reduce(reduce, facts, state or ResearchState())
 
 
 def reduce(state: ResearchState, fact: Fact) -> ResearchState:
@@ -96,9 +94,11 @@ def next_step(state: ResearchState) -> Step:
 
 def _step_after_round(state: ResearchState) -> Step:
     if not state.reported_researchers:
-        found_nothing = {r.code for r in state.researchers} == {NoEvidenceError.code}
+        code = NoEvidenceError.code if {r.code for r in state.researchers} == {NoEvidenceError.code} else "critical_failure"
+        reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
+        unreported = Notice("research.unreported", "the run was stopped before any researcher had reported")
         fix = next((r.fix for r in state.researchers if r.fix), "")
-        return FailStep(NoEvidenceError.code if found_nothing else "critical_failure", _describe_failures(state), fix)
+        return FailStep(code, join_causes(reasons[:3]) if reasons else unreported, fix)
     any_reported = any(r.status == "reported" for r in state.current_researchers)
     may_delegate = any_reported and state.limit is None and state.round < state.max_rounds
     return EvaluateStep(state.round, may_delegate)
@@ -110,13 +110,6 @@ def _tasks_to_start(state: ResearchState) -> tuple[tuple[str, str], ...]:
     free = max(0, MAX_PARALLEL_RESEARCHERS - len(state.running_researchers))
     started = len(state.current_researchers)
     return tuple((f"{state.round}.{started + n}", task) for n, task in enumerate(state.pending_tasks[:free], 1))
-
-
-def _describe_failures(state: ResearchState) -> str:
-    reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
-    if not reasons:
-        return Notice("research.unreported", "the run was stopped before any researcher had reported")
-    return join_causes(reasons[:3])
 
 
 # one rule for each kind of fact
@@ -240,22 +233,10 @@ def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:
     return replace(state, round=state.round + 1, pending_tasks=fact.tasks)
 
 
-def _on_nearing(state: ResearchState, fact: LimitNear) -> ResearchState:
-    return replace(state, is_near_limit=True)
-
-
-def _on_limit(state: ResearchState, fact: LimitReached) -> ResearchState:
-    return replace(state, limit=state.limit or fact.stop)
-
-
 def _on_end(state: ResearchState, fact: RunFinished) -> ResearchState:
     if state.synthesis is None:
         raise _impossible_fact(fact, "no report was written")
     return replace(state, status="completed")
-
-
-def _on_run_failure(state: ResearchState, fact: RunFailed) -> ResearchState:
-    return replace(state, status="failed", reason=fact.message)
 
 
 RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
@@ -271,10 +252,10 @@ RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
     ResearcherReported: _on_report,
     ResearcherFailed: _on_failure,
     RoundEvaluated: _on_evaluation,
-    LimitNear: _on_nearing,
-    LimitReached: _on_limit,
+    LimitNear: lambda state, _: replace(state, is_near_limit=True),
+    LimitReached: lambda state, fact: replace(state, limit=state.limit or fact.stop),
     RunFinished: _on_end,
-    RunFailed: _on_run_failure,
+    RunFailed: lambda state, fact: replace(state, status="failed", reason=fact.message),
 }
 
 

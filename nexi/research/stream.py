@@ -30,8 +30,18 @@ class ReportStream:
         self.released = False
 
     def receive(self, piece: str) -> None:
-        settled, self._pending = _split_settled(self._pending + piece)
-        self._append(settled)
+        """Take a piece; what comes after it can still make a leaked tag of its end, which stays pending."""
+        text, settled, at = self._pending + piece, [], 0
+        self._pending = ""
+        while (tag := text.find("<", at)) >= 0:
+            settled.append(text[at:tag])
+            length = _tag_length(text, tag)
+            if length is None:
+                self._pending, at = text[tag:], len(text)
+                break
+            settled.append("" if length else "<")
+            at = tag + (length or 1)
+        self._append("".join([*settled, text[at:]]))
 
     def finish(self) -> str:
         """End the reply: release what was pending, and return the whole report."""
@@ -54,19 +64,6 @@ class ReportStream:
         ):
             self.released = True
             self._release(self.text)
-
-
-def _split_settled(text: str) -> tuple[str, str]:
-    """Split a text into the part that nothing after it can change, without leaked tags, and the rest."""
-    settled, at = [], 0
-    while (tag := text.find("<", at)) >= 0:
-        settled.append(text[at:tag])
-        length = _tag_length(text, tag)
-        if length is None:
-            return "".join(settled), text[tag:]
-        settled.append("" if length else "<")
-        at = tag + (length or 1)
-    return "".join([*settled, text[at:]]), ""
 
 
 def _tag_length(text: str, at: int) -> int | None:
