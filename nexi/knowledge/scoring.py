@@ -32,11 +32,6 @@ MAX_CHANGED = 4  # terms, in the place of which another text has others
 _TITLE_END = re.compile(r"\s+[-–—|·]\s+| \(")
 
 
-def dense_weight(embedder: str) -> float:
-    """What a search by vectors counts beside one by words, by the name of what made the vectors."""
-    return STATIC_DENSE if embedder.startswith(STATIC_EMBEDDERS) else DENSE
-
-
 def normalise_scores(passages: Sequence[Passage]) -> dict[str, float]:
     """Scores of one search by id, placed within three standard deviations around their mean, mostly 0 to 1."""
     scores = [p.score for p in passages]

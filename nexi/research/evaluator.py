@@ -7,9 +7,8 @@ nor an outline is the report, so that research cannot get stuck. Where no model 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -144,14 +143,10 @@ def parse_judgement(text: str) -> RoundJudgement:
         return (
             RoundJudgement("outline", sections=sections, title=parse_title(value)) if sections else RoundJudgement("synthesise")
         )
-    tasks = _parse_tasks(value)
-    return RoundJudgement("delegate" if tasks else "synthesise", tasks)
-
-
-def _parse_tasks(value: Mapping[str, Any]) -> tuple[str, ...]:
     listed = value.get("queries") if isinstance(value.get("queries"), list) else value.get("tasks")
     texts = [t for t in listed if isinstance(t, str) and t.strip()] if isinstance(listed, list) else []
-    return tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]
+    tasks = tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]
+    return RoundJudgement("delegate" if tasks else "synthesise", tasks)
 
 
 def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:

@@ -89,10 +89,8 @@ def next_step(state: ResearchState) -> Step:
         return FailStep("no_evidence", "the run was stopped before it was planned") if state.limit else PlanStep()
     if start := _tasks_to_start(state):
         return StartStep(start)
-    return WaitStep() if state.running_researchers else _step_after_round(state)
-
-
-def _step_after_round(state: ResearchState) -> Step:
+    if state.running_researchers:
+        return WaitStep()
     if not state.reported_researchers:
         code = NoEvidenceError.code if {r.code for r in state.researchers} == {NoEvidenceError.code} else "critical_failure"
         reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
@@ -100,8 +98,7 @@ def _step_after_round(state: ResearchState) -> Step:
         fix = next((r.fix for r in state.researchers if r.fix), "")
         return FailStep(code, join_causes(reasons[:3]) if reasons else unreported, fix)
     any_reported = any(r.status == "reported" for r in state.current_researchers)
-    may_delegate = any_reported and state.limit is None and state.round < state.max_rounds
-    return EvaluateStep(state.round, may_delegate)
+    return EvaluateStep(state.round, any_reported and state.limit is None and state.round < state.max_rounds)
 
 
 def _tasks_to_start(state: ResearchState) -> tuple[tuple[str, str], ...]:

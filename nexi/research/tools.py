@@ -140,8 +140,9 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         return "read_first_research"
 
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
-        single = {name: partial(self._run_extra_search, name) for name in self.extra_searchers}
-        return {SEARCH.name: self._run_search, SCRAPE.name: self._run_scrape, **single}
+        searches = {name: partial(self.search_source, name) for name in self.extra_searchers}
+        gathering = {name: partial(self._gather, search) for name, search in searches.items()}
+        return {SEARCH.name: partial(self._gather, self._web_search), SCRAPE.name: self._run_scrape, **gathering}
 
     async def extract_text(self, page: Page, arguments: Mapping[str, Any], room: int) -> str:
         """Return a short page whole and the relevant passages of a long one, verbatim, so that they can be verified."""
@@ -156,15 +157,13 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
 
     # gathering
 
-    async def _run_search(self, arguments: Mapping[str, Any]) -> ToolResult:
-        return self._refuse_gathering() or await self._gather(self.run_queries(self.searcher, arguments["queries"]))
-
-    async def _run_extra_search(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        return self._refuse_gathering() or await self._gather(self.search_source(name, arguments))
-
-    async def _gather(self, searching: Awaitable[ToolResult]) -> ToolResult:
+    async def _gather(
+        self, search: Callable[[Mapping[str, Any]], Awaitable[ToolResult]], arguments: Mapping[str, Any]
+    ) -> ToolResult:
+        if self.phases.gathered >= GATHERING_CALLS:
+            return error_result(f"all {GATHERING_CALLS} gathering calls are used; read pages with scrape, or write the report")
         self.phases.gathered += 1
-        result = await searching
+        result = await search(arguments)
         if self.phases.gathered_bytes is None:  # an equal share of what gathering may use, so that pages fit after all calls
             free = self.context.free_tokens() - int(self.context.window * FIRST_BATCH_SHARE)
             self.phases.gathered_bytes = max(MIN_GATHERED_BYTES, free * BYTES_PER_TOKEN // GATHERING_CALLS)
@@ -176,11 +175,6 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         if calls_left:
             note = f"{calls_left} gathering call{'s are' if calls_left > 1 else ' is'} left."
         return ToolResult(result.value, to_json({**json.loads(result.text), "note": note}), result.ok)
-
-    def _refuse_gathering(self) -> ToolResult | None:
-        if self.phases.gathered < GATHERING_CALLS:
-            return None
-        return error_result(f"all {GATHERING_CALLS} gathering calls are used; read pages with scrape, or write the report")
 
     # scraping
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from nexi.errors import ConfigError
-from nexi.files import make_private_directory, replace_file, store_error
+from nexi.files import make_private_directory, replace_file, translate_os_errors
 
 __all__ = ["draft_settings", "write_settings"]
 
@@ -73,9 +73,7 @@ def draft_settings(own: Path, proxies: tuple[str, ...], engine_keys: Mapping[str
 
 def write_settings(draft: SettingsDraft, path: Path) -> None:
     """The file to mount, with a new secret."""
-    try:
+    with translate_os_errors("the settings of SearXNG were not written", path):
         make_private_directory(path.parent)
         replace_file(path, draft.fill_in(secrets.token_hex(32)).encode())
         path.chmod(READABLE_INSIDE)
-    except OSError as error:
-        raise store_error("the settings of SearXNG were not written", path, error) from error
