@@ -114,9 +114,6 @@ def read_query(text: str) -> SecurityQuery:
     return SecurityQuery(text.strip(), cve.upper(), ghsa, other.upper(), ecosystem.lower(), name, version)
 
 
-# NVD
-
-
 def nvd_request(query: SecurityQuery, timeout_s: float, api_key: str = "") -> BackendRequest | None:
     if query.id and not query.cve:
         return None
@@ -150,9 +147,6 @@ def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
     return records
 
 
-# CISA KEV
-
-
 def kev_parse(response: BackendResponse) -> list[Vulnerability]:
     records = []
     for row in read_rows(read_answer("CISA KEV", response.status, response.headers, response.body).get("vulnerabilities")):
@@ -177,9 +171,6 @@ def kev_matches(query: SecurityQuery, records: Sequence[Vulnerability]) -> list[
     words = [word.lower() for word in query.words]
     matches = [r for r in records if words and all(word in r.summary.lower() for word in words)]
     return sorted(matches, key=lambda r: r.exploited_since, reverse=True)[:NVD_ROWS]
-
-
-# GitHub Advisories
 
 
 def github_request(query: SecurityQuery, timeout_s: float) -> BackendRequest | None:
@@ -218,9 +209,6 @@ def github_parse(response: BackendResponse) -> list[Vulnerability]:
             )
         )
     return records
-
-
-# OSV
 
 
 def osv_request(query: SecurityQuery, timeout_s: float) -> BackendRequest | None:
@@ -263,9 +251,6 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
     return records
 
 
-# merging
-
-
 def merge_records(records: Sequence[Vulnerability]) -> list[Vulnerability]:
     """One record for each vulnerability: what the first source leaves open, the next one fills."""
     merged: list[Vulnerability] = []
@@ -304,9 +289,6 @@ def _read_severity(row: Row, path: str) -> str:
 
 def _read_score(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10 else 0.0
-
-
-# the backend
 
 
 class Security:

@@ -15,24 +15,12 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
+from nexi import events
 from nexi.agent import GRACE_S, AnswerChecker, StreamedAnswerCheck
 from nexi.agent.fallbacks import LIMIT_DESCRIPTIONS, STOPPED_UNREAD
 from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError, NoEvidenceError, ResearchError, StoppedError
-from nexi.events import (
-    AgendaProposed,
-    AgendaSet,
-    Fact,
-    LimitNear,
-    LimitReached,
-    ResearcherFailed,
-    ResearcherReported,
-    ResearcherStarted,
-    RoundEvaluated,
-    StatusDelta,
-    Warned,
-)
 from nexi.model import MeteredLLM
 from nexi.notices import Notice
 from nexi.ports import Clock, Emit
@@ -149,9 +137,9 @@ class Orchestrator:
         )
         self._research_meter = self.meter.child(share, started=self.meter.started)
 
-    def observe(self, fact: Fact) -> None:
+    def observe(self, fact: events.Fact) -> None:
         self.state = reduce(self.state, fact)
-        if isinstance(fact, ResearcherReported | ResearcherFailed):
+        if isinstance(fact, events.ResearcherReported | events.ResearcherFailed):
             self.shared.finished[fact.researcher].set()
 
     def restore_usage(self, usage: Usage, calls: int, pages: int) -> None:
@@ -184,7 +172,7 @@ class Orchestrator:
                     await self._make_plan()
                 elif isinstance(step, StartStep):
                     for name, task in step.tasks:
-                        await self.emit(ResearcherStarted(name, self.state.round, task))
+                        await self.emit(events.ResearcherStarted(name, self.state.round, task))
                 elif isinstance(step, WaitStep):
                     await self._wait_for_researcher()
                 elif isinstance(step, EvaluateStep):
@@ -210,21 +198,21 @@ class Orchestrator:
             return None
         now = self.clock.monotonic()
         if self.stop.is_set():
-            return await self.emit(LimitReached(StopReason.CANCELLED))
+            return await self.emit(events.LimitReached(StopReason.CANCELLED))
         if isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up:
             return None
         if reason := self._research_meter.stop_reason(now):
-            return await self.emit(LimitReached(reason))
+            return await self.emit(events.LimitReached(reason))
         if (
             self._research_meter.used_share(now) >= NEAR_LIMIT_SHARE
             and not self.state.is_near_limit
             and self.state.synthesis is None
         ):
-            await self.emit(LimitNear())
+            await self.emit(events.LimitNear())
         return None
 
     async def _make_plan(self) -> None:
-        self.emit.delta(StatusDelta("planning"))
+        self.emit.delta(events.StatusDelta("planning"))
         seconds = self.meter.budget.max_seconds
         deadline = None if seconds is None else self.meter.started + seconds * PLANNING_TIME_SHARE
         context = replace(self.planning, deadline=deadline)
@@ -242,7 +230,7 @@ class Orchestrator:
         waited_s = round(self.clock.monotonic() - asked_at, 3) if self.approve else 0.0
         for meter in (self.meter, self._research_meter):
             meter.extend(waited_s)
-        await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda), waited_s))
+        await self.emit(events.AgendaSet(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda), waited_s))
 
     async def _settle_plan(self, agenda: Agenda) -> Agenda | None:
         """Return the recorded agenda, or the one the user approves; a stop while the user decides rejects it."""
@@ -253,7 +241,7 @@ class Orchestrator:
         asking = asyncio.ensure_future(self.approve(agenda))  # before the event, so that a listener can answer at once
         stopping = asyncio.ensure_future(self.stop.wait())
         try:
-            await self.emit(AgendaProposed(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda)))
+            await self.emit(events.AgendaProposed(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda)))
             await asyncio.wait({asking, stopping}, return_when=asyncio.FIRST_COMPLETED)
             return asking.result() if asking.done() else None
         finally:
@@ -316,7 +304,7 @@ class Orchestrator:
             stopping.cancel()
 
     async def _evaluate_round(self, step: EvaluateStep) -> None:
-        self.emit.delta(StatusDelta("evaluating"))
+        self.emit.delta(events.StatusDelta("evaluating"))
         coordinator = self.factory.coordinator_llm()
         if coordinator.name == EXTRACTIVE:
             judgement = await self._judge_by_quotations(step)
@@ -329,11 +317,11 @@ class Orchestrator:
                 return  # the next step has the limit
             judgement = outcome
         if judgement.decision == "synthesise" and judgement.by == "built-in":
-            await self.emit(Warned("extractive", REPORT_ASSEMBLED))
+            await self.emit(events.Warned("extractive", REPORT_ASSEMBLED))
         if judgement.reached_output_limit:
             cut = Notice("report.cut", "the report breaks off where it reached the output limit (--max-len)")
-            await self.emit(Warned("cut", cut))
-        await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
+            await self.emit(events.Warned("cut", cut))
+        await self.emit(events.RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
 
     async def _judge_by_model(self, step: EvaluateStep, coordinator: MeteredLLM) -> RoundJudgement:
         """Judge a round by the model: it delegates, or writes the report section by section, or in one call."""
@@ -351,7 +339,7 @@ class Orchestrator:
             one_call = Notice(
                 "report.one_call", "the report was written in one call, not section by section: {reason}", reason=reason
             )
-            await self.emit(Warned("one_call", one_call))
+            await self.emit(events.Warned("one_call", one_call))
         return judgement
 
     def _evaluation_limits(self, coordinator: MeteredLLM) -> EvaluationLimits:
@@ -385,7 +373,7 @@ class Orchestrator:
         title, _, body = judgement.text.partition("\n\n")
         if judgement.decision != "synthesise" or self.state.limit is not None or "\n## " not in judgement.text:
             return judgement
-        self.emit.delta(StatusDelta("writing the introduction"))
+        self.emit.delta(events.StatusDelta("writing the introduction"))
         limits = self._evaluation_limits(coordinator)
         draft = await write_introduction(self.state.question, body, coordinator, limits)
         introduction = await self.factory.build_report_checker().keep_supported(draft) if draft else ""
@@ -406,7 +394,7 @@ class Orchestrator:
             self._evaluation_limits(coordinator),
             self.concurrency,
             reports,
-            lambda text: self.emit.delta(StatusDelta(text)),
+            lambda text: self.emit.delta(events.StatusDelta(text)),
             outline.title,
         )
         report = await writer.write_report()
@@ -420,7 +408,7 @@ class Orchestrator:
                 sections="; ".join(report.quoted),
                 reason=reason,
             )
-            await self.emit(Warned("quoted_sections", quoted))
+            await self.emit(events.Warned("quoted_sections", quoted))
         return RoundJudgement("synthesise", text=report.text)
 
     async def _judge_by_quotations(self, step: EvaluateStep) -> RoundJudgement:

@@ -149,7 +149,7 @@ class Lifecycle:
         if state is None:
             return ContainerStatus(running=False)
         engine = ContainerEngine(state.command, self._runner)
-        if state.is_wanted:
+        if state.kept or state.users:
             self._file.write(state)
             if not engine.is_running(state.container, patience):
                 return replace(_build_status(state, healthy=False), running=False, url="")

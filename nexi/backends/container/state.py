@@ -48,10 +48,6 @@ class State(Struct, frozen=True, tag=SCHEMA, tag_field="schema"):
     users: tuple[User, ...] = ()
     kept: bool = False
 
-    @property
-    def is_wanted(self) -> bool:
-        return self.kept or bool(self.users)
-
     def with_user(self, user: User) -> State:
         return replace(self, users=(*self.without_seat(user.seat).users, user))
 
