@@ -116,8 +116,7 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
         )
         message = Notice("searxng.limiter", "SearXNG limits how often it may be asked")
         fix = Notice("fix.searxng_limiter", "set server.limiter to false in its settings.yml, or wait")
-        can_wait = wish is not None
-        raise BackendError(message, code="limiter", cause=why, fix=fix, retry_after=wish, retryable=can_wait)
+        raise BackendError(message, code="limiter", cause=why, fix=fix, retry_after=wish, retryable=wish is not None)
     if status == 400:
         message, cause = Notice("searxng.bad_query", "SearXNG did not accept the query"), f"HTTP 400: {service_message(body)}"
         fix = Notice("fix.query", "change the query, its language or its time range")

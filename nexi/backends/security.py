@@ -68,8 +68,7 @@ class SecurityQuery(Struct, frozen=True):
     def words(self) -> tuple[str, ...]:
         """The words to search for, without those that only ask."""
         words = re.findall(r"[\w.-]+", self.package or self.text)
-        subject = [word for word in words if word.lower() not in _NOISE | STOP]
-        return tuple(subject or words)[:10]
+        return tuple([word for word in words if word.lower() not in _NOISE | STOP] or words)[:10]
 
     @property
     def package_names(self) -> tuple[str, ...]:
@@ -117,8 +116,7 @@ def read_query(text: str) -> SecurityQuery:
 def nvd_request(query: SecurityQuery, timeout_s: float, api_key: str = "") -> BackendRequest | None:
     if query.id and not query.cve:
         return None
-    words = {"keywordSearch": " ".join(query.words), "resultsPerPage": str(NVD_ROWS)}
-    params = {"cveId": query.cve} if query.cve else words
+    params = {"cveId": query.cve} if query.cve else {"keywordSearch": " ".join(query.words), "resultsPerPage": str(NVD_ROWS)}
     headers = {"apiKey": api_key} if api_key else {}
     return BackendRequest(NVD, params=tuple(params.items()), headers=headers, timeout_s=timeout_s)
 
@@ -178,8 +176,7 @@ def github_request(query: SecurityQuery, timeout_s: float) -> BackendRequest | N
         params = {"cve_id": query.cve} if query.cve else {"ghsa_id": query.ghsa}
     elif query.package:
         package = f"{query.package}@{query.version}" if query.version else query.package
-        ecosystem = _GITHUB_ECOSYSTEMS.get(query.ecosystem, query.ecosystem)
-        params = {"affects": package, "ecosystem": ecosystem, "per_page": "50"}
+        params = {"affects": package, "ecosystem": _GITHUB_ECOSYSTEMS.get(query.ecosystem, query.ecosystem), "per_page": "50"}
     elif names := query.package_names:
         params = {"affects": ",".join(names), "per_page": "50"}
     else:

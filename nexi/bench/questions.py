@@ -89,8 +89,7 @@ def _read_text(path: Path) -> str:
     except (OSError, EOFError, gzip.BadGzipFile) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise StoreError(f"cannot read {path}", cause=cause, fix="use a .jsonl, .json, .csv or .tsv file") from error
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    return data.decode(encoding, "replace")
+    return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace")
 
 
 def _parse_rows(text: str) -> Iterator[tuple[str, Any]]:

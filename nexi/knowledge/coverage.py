@@ -106,8 +106,7 @@ def rank_hits(question: str, hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
         first = fits.index(best)
         rest = {root: weight for root, weight in weights.items() if root not in roots_by_hit[first]}
         if covered_share(weights, rest) >= WORTH_A_PAGE:
-            further_fits = [best * covered_share(rest, roots & rest.keys()) for roots in roots_by_hit]
-            fits = list(map(max, fits, further_fits))
+            fits = list(map(max, fits, [best * covered_share(rest, roots & rest.keys()) for roots in roots_by_hit]))
     scores = []
     for index, fit in enumerate(fits):
         place = 1 / (1 + PLACE_STEP * index)

@@ -70,10 +70,8 @@ def page_worth(scores: Mapping[str, float], passages: Mapping[str, Passage]) -> 
 
 
 def drawn_up(scores: Mapping[str, float], ranking: Sequence[Passage]) -> dict[str, float]:
-    """The scores, with passages raised whose page is named by a passage of the first pages, though not above that one.
-
-    A question about one thing often wants a second that only the page of the first names.
-    """
+    """The scores, with passages raised whose page is named by a passage of the first pages, though not above that one."""
+    # a question about one thing often wants a second that only the page of the first names
     naming: dict[str, tuple[str, str]] = {}
     for passage in ranking:
         if len(naming) < MENTIONING:

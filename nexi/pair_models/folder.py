@@ -138,8 +138,7 @@ def stage_files(root: Path, files: Mapping[str, Path], described: Mapping[str, A
             if path.stat().st_size > (MAX_MODEL_BYTES if name == MODEL else MAX_TEXT_BYTES):
                 raise StoreError(f"{path} is too large", cause=f"{path.stat().st_size:,} bytes", fix="use a smaller model")
             shutil.copyfile(path, staged / name)
-        digests = {name: file_digest(staged / name) for name in files}
-        manifest = {"version": VERSION, "files": digests, **described}
+        manifest = {"version": VERSION, "files": {name: file_digest(staged / name) for name in files}, **described}
         (staged / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return staged
 

@@ -35,10 +35,8 @@ class _DigestSection(Struct, frozen=True):
 
 
 def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
-    """Join the reports in one document: first what answers the question, then a section for each task.
-
-    `quoted` reports consist of quotations, so that each sentence can be judged by itself.
-    """
+    """Join the reports in one document: first what answers the question, then a section for each task."""
+    # `quoted` reports consist of quotations, so that each sentence can be judged by itself
     main = _task_key(state.question)
     # reports by what their tasks ask for; the question itself comes first
     sections: dict[frozenset[str], _DigestSection] = {}

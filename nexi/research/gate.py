@@ -97,8 +97,7 @@ def estimate_cost(complexity: int, tasks: int, window: int, price: tuple[float, 
     """Estimate an agenda of this many tasks; `price` is in dollars per million tokens, of input and output."""
     later = TARGET_ROUNDS[complexity] + EXTRA_ROUNDS - 1
     researchers = (tasks, tasks + later * max(1, FIRST_RESEARCHERS[complexity] // 2))
-    rounds = (1, later + 1)
-    calls = tuple(r * c + n + 1 for r, c, n in zip(researchers, CALLS_PER_RESEARCHER, rounds, strict=True))
+    calls = tuple(r * c + n + 1 for r, c, n in zip(researchers, CALLS_PER_RESEARCHER, (1, later + 1), strict=True))
     prompts = tuple(c * min(p, window) for c, p in zip(calls, PROMPT_TOKENS_PER_CALL, strict=True))
     replies = tuple(c * r + t for c, r, t in zip(calls, REPLY_TOKENS_PER_CALL, REPORT_TOKENS, strict=True))
     cost = None

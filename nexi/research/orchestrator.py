@@ -270,8 +270,7 @@ class Orchestrator:
         # those that run may use what those before them have left of their shares
         share = (total.max_tokens - self._research_meter.usage.total) // len(running)
         for meter in (self._researcher_meters[r.id] for r in running):
-            own_limit = max(meter.budget.max_tokens or 0, meter.usage.total + share)
-            meter.budget = replace(meter.budget, max_tokens=own_limit)
+            meter.budget = replace(meter.budget, max_tokens=max(meter.budget.max_tokens or 0, meter.usage.total + share))
 
     def _build_task(self, researcher: Researcher) -> ResearcherTask:
         # seconds by which this researcher started after the first running one, for a replay at the recorded pace
@@ -355,8 +354,7 @@ class Orchestrator:
 
     def _has_recorded_evaluation(self, coordinator: MeteredLLM, step: EvaluateStep) -> bool:
         """Whether the log holds an evaluation that asked for the whole report, which is then repeated as it was."""
-        limits = self._evaluation_limits(coordinator)
-        return coordinator.has_recorded(build_messages(self.state, step.may_delegate, limits))
+        return coordinator.has_recorded(build_messages(self.state, step.may_delegate, self._evaluation_limits(coordinator)))
 
     def _find_one_call_reason(self, coordinator: MeteredLLM) -> str:
         """Say why the report cannot be written section by section; "" where it can. Without a clock, so that it replays."""
@@ -374,8 +372,7 @@ class Orchestrator:
         if judgement.decision != "synthesise" or self.state.limit is not None or "\n## " not in judgement.text:
             return judgement
         self.emit.delta(events.StatusDelta("writing the introduction"))
-        limits = self._evaluation_limits(coordinator)
-        draft = await write_introduction(self.state.question, body, coordinator, limits)
+        draft = await write_introduction(self.state.question, body, coordinator, self._evaluation_limits(coordinator))
         introduction = await self.factory.build_report_checker().keep_supported(draft) if draft else ""
         text = f"{title}\n\n{introduction}\n\n{body}" if introduction else judgement.text
         return replace(judgement, text=text, by="model" if introduction else judgement.by)

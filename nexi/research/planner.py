@@ -178,10 +178,8 @@ def build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback"
 
 
 def split_question(question: str) -> list[str]:
-    """Split a question into its sentences, and these at "and what" or "versus".
-
-    Pronouns in a part are replaced by the name they refer to, because its researcher sees nothing else.
-    """
+    """Split a question into its sentences, and these at "and what" or "versus"."""
+    # pronouns in a part are replaced by the name they refer to, because its researcher sees nothing else
     asking = _list_asking(question)
     requests, topics = zip(*map(_split_topic, asking), strict=True)
     sentences = [s.strip() for request in requests for s in _SENTENCE.findall(request) if _count_content_words(s)]

@@ -239,18 +239,14 @@ RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
 
 
 def _with_progress(before: ResearchState, state: ResearchState) -> ResearchState:
-    """Advance the progress by the share of the remaining work that was done.
-
-    Work that a delegation adds makes later steps smaller, so the progress neither falls nor stands still.
-    """
+    """Advance the progress by the share of the remaining work that was done."""
+    # work that a delegation adds makes later steps smaller, so the progress neither falls nor stands still
     if state.status == "completed":
         return replace(state, progress=1.0)
     done_before, done_now = (sum(r.units for r in s.researchers) for s in (before, state))
     # units of work of all researchers: started, waiting, and expected in the planned rounds to come
-    rounds = max(0, state.target_rounds - state.round)
-    expected = rounds * max(1, FIRST_RESEARCHERS.get(state.complexity, 0) // 2)
-    planned = UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks) + expected)
-    units_left = planned - done_before
+    expected = max(0, state.target_rounds - state.round) * max(1, FIRST_RESEARCHERS.get(state.complexity, 0) // 2)
+    units_left = UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks) + expected) - done_before
     if done_now <= done_before or units_left <= 0:
         return state
     progress = state.progress + (1.0 - state.progress) * (done_now - done_before) / units_left

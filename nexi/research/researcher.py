@@ -57,8 +57,7 @@ class _AgentEmit:
         self._agent = agent
 
     async def __call__(self, fact: Fact) -> None:
-        names = fact.__struct_fields__
-        await self._emit(replace(fact, agent=self._agent) if "agent" in names else fact)
+        await self._emit(replace(fact, agent=self._agent) if "agent" in fact.__struct_fields__ else fact)
 
     def delta(self, delta: Delta) -> None:
         return None

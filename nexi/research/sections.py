@@ -158,10 +158,7 @@ def _reply_tokens(limits: EvaluationLimits) -> int:
 
 
 def clean_section(reply: str, numbers: set[int]) -> str:
-    """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers.
-
-    A line that ends in a colon stays with the list or table that it introduces; the first may be a remark about the task.
-    """
+    """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers."""
     body = LEAKED_TAGS.sub("", reply).strip()
     fenced = _FENCED.match(body)
     body = fenced[1] if fenced else body
@@ -171,6 +168,7 @@ def clean_section(reply: str, numbers: set[int]) -> str:
     lines = [line for line in body.split("\n") if not _HEADING_LINE.match(line.strip())]
     blocks = [block.strip() for block in re.split(r"\n\s*\n", "\n".join(lines))]
     paragraphs: list[str] = []
+    # a line that ends in a colon stays with the list or table that it introduces; the first may be a remark about the task
     for place, block in enumerate(blocks):
         following = blocks[place + 1] if place and block.endswith(":") and place + 1 < len(blocks) else ""
         is_lead_in = _LIST_OR_TABLE.match(following) and extract_citation_markers(following)

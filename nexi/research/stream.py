@@ -73,6 +73,5 @@ def _tag_length(text: str, at: int) -> int | None:
         return None if end < 0 else end + len(_THOUGHT_END) - at
     if tag_name := next((tag for tag in _TAGS if text.startswith(tag, at)), ""):
         return len(tag_name)
-    longest = max(map(len, _TAGS))
-    tail = text[at : at + longest]
+    tail = text[at : at + max(map(len, _TAGS))]
     return None if any(tag.startswith(tail) for tag in _TAGS) else 0

@@ -107,10 +107,8 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
     replay: AgentReplay = msgspec.field(default_factory=AgentReplay)
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Run a call; the tool names of an ordinary search are accepted too.
-
-        The fallbacks of the loop use those names, and some models know no others. `web_get` skips the handshake.
-        """
+        """Run a call; the tool names of an ordinary search are accepted too, and `web_get` skips the handshake."""
+        # the fallbacks of the loop use those names, and some models know no others
         if call.name == WEB_GET.name:
             self.phases.handshake_done = True
         return await super().run(replace(call, name=RESEARCH_TOOL_NAMES.get(call.name, call.name)))
@@ -219,10 +217,8 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         return ToolResult(views, text, any(not v.error for v in views))
 
     def _list_unread_urls(self, urls: Sequence[str]) -> list[str]:
-        """List the URLs that no earlier batch has read, in the order given; those that failed come last.
-
-        Pages that others have read stay in: the run has them already, so they are not fetched again.
-        """
+        """List the URLs that no earlier batch has read, in the order given; those that failed come last."""
+        # pages that others have read stay in: the run has them already, so they are not fetched again
         unread = [url for url in urls if hit_key(url) not in self.phases.read_keys]
         return sorted(unread, key=lambda url: hit_key(url) in self.phases.failed_keys)
 

@@ -161,8 +161,7 @@ class StoreTransaction:
         host = _scope.reverse_domain(clean.domain) if clean.domain else ""
         times_and_tags = (clean.fetched_at, json.dumps(clean.tags), clean.published, clean.updated)
         row = (key_of(source.url), clean.url, body, clean.title, clean.domain, host, clean.language, *times_and_tags)
-        before = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone()
-        number, former_body = before or (None, body)
+        number, former_body = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone() or (None, body)
         if number is None:
             number = self._db.execute(_NEW_SOURCE, row).lastrowid
         else:

@@ -159,8 +159,7 @@ class Lifecycle:
         if result.code and engine.is_running(state.container, patience):
             self._file.write(state)
             cause, fix = f"{engine.command} rm: {result.last_output}", f"run `{engine.command} rm -f {state.container}`"
-            message = "the SearXNG container could not be stopped"
-            raise BackendError(message, code="container_failed", cause=cause, fix=fix)
+            raise BackendError("the SearXNG container could not be stopped", code="container_failed", cause=cause, fix=fix)
         self._file.forget()
         return ContainerStatus(running=False)
 

@@ -61,8 +61,7 @@ class SettingsDraft(Struct, frozen=True):
 def draft_settings(own: Path, proxies: tuple[str, ...], engine_keys: Mapping[str, str]) -> SettingsDraft:
     """The user's own version where there is one, else the default. Raises ConfigError."""
     try:
-        path = own if own.is_file() else Path(__file__).with_name(DEFAULT)
-        text = path.read_text(encoding="utf-8-sig")
+        text = (own if own.is_file() else Path(__file__).with_name(DEFAULT)).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"{own} cannot be read", cause=cause, fix="make it UTF-8 text that you may read") from error

@@ -296,8 +296,7 @@ def read_semanticscholar(row: Row, caller: Caller) -> Hit | None:
 
 
 def read_doaj(row: Row, caller: Caller) -> Hit | None:
-    about = row.get("bibjson")
-    ids = {read_line(item, "type").lower(): read_line(item, "id") for item in dig_rows(about, "identifier")}
+    ids = {read_line(item, "type").lower(): read_line(item, "id") for item in dig_rows(row.get("bibjson"), "identifier")}
     paper = replace(_read_paper("doaj", row), doi=read_doi(ids.get("doi", "")))
     return _build_hit("doaj", row, paper.open_url or _doi_url(paper.doi), paper, published=paper.year)
 

@@ -272,8 +272,7 @@ class _Writing:
             self._put_source(page.source, body)
             if is_new and not (page.vectors and self._are_wanted(embeddings)):
                 self._note_unembedded(body)
-            chunks = {body * CHUNKS + number: vector for number, vector in enumerate(page.vectors)}
-            self._put_vectors(chunks, embeddings)
+            self._put_vectors({body * CHUNKS + number: vector for number, vector in enumerate(page.vectors)}, embeddings)
 
     def link(self, source: StoredSource) -> bool:
         sql = "select id from bodies where collection = %(collection)s and digest = %(digest)s"

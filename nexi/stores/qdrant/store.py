@@ -367,8 +367,7 @@ class QdrantStore:
             await self._client.upsert(collection, list(rows[start : start + PAGE]), wait=True)
 
     async def _drop_body(self, collection: str, digest: str, owner: str) -> None:
-        within = self._own(digest=digest, owner=owner)
-        await self._client.delete(collection, models.FilterSelector(filter=within), wait=True)
+        await self._client.delete(collection, models.FilterSelector(filter=self._own(digest=digest, owner=owner)), wait=True)
 
     async def _put_source(self, payload: Payload) -> None:
         await self._put_point(self._name(payload["key"]), self._marked(payload))
@@ -389,8 +388,7 @@ class QdrantStore:
         if records:
             state = dict(records[0].payload or {})
             return state if state.get("terms") == points.TERMS else await self._renumber(state)
-        collection = f"{self._prefix}_words"
-        state = {"kind": "state", "embedder": "", "dims": 0, "collection": collection, "terms": points.TERMS}
+        state = {"kind": "state", "embedder": "", "dims": 0, "collection": f"{self._prefix}_words", "terms": points.TERMS}
         await self._make_chunks(state)
         await self._put_point("state", state)
         return state
