@@ -170,8 +170,7 @@ class MeteredLLM(Struct, frozen=True):
                         on_arguments=stream.on_arguments,
                         **{**options, "retries": options["retries"] and self.meter.can_make_calls(1)},
                     )
-            began_at = stream.began_at or self.clock.monotonic()
-            self.calls.slowest_start_s = max(self.calls.slowest_start_s, began_at - start)
+            self.calls.slowest_start_s = max(self.calls.slowest_start_s, (stream.began_at or self.clock.monotonic()) - start)
             usage = reply.usage
             self.calls.learn_ratio(prompt, usage)
         except (LLMError, asyncio.CancelledError) as error:
@@ -200,8 +199,7 @@ class MeteredLLM(Struct, frozen=True):
             else:
                 checking = loop.call_later(self.stall_s, check, stream.size)
 
-        patience = SLOW_START_FACTOR * self.calls.slowest_start_s - self.stall_s
-        wait_s = max(0.0, deadline - self.clock.monotonic(), patience)
+        wait_s = max(0.0, deadline - self.clock.monotonic(), SLOW_START_FACTOR * self.calls.slowest_start_s - self.stall_s)
         checking = loop.call_later(wait_s, check, -math.inf)  # the first check only takes the size
         try:
             yield timer

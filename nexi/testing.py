@@ -88,8 +88,7 @@ class ScriptedLLM:
 
 def calling(name: str, /, **arguments: object) -> Reply:
     text = json.dumps(arguments)
-    call = ToolCall(f"call_{name}_{zlib.crc32(text.encode()):08x}", name, text)
-    return Reply("", (call,), Usage(100, 10), "tool_calls")
+    return Reply("", (ToolCall(f"call_{name}_{zlib.crc32(text.encode()):08x}", name, text),), Usage(100, 10), "tool_calls")
 
 
 def searching(*queries: str) -> Reply:

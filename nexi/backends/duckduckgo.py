@@ -84,7 +84,6 @@ def _translate_error(error: Exception) -> BackendError:
         return BackendError(unreachable, code="dns", cause=no_name, fix=fix)
     if kind == "TimeoutException" or isinstance(error, TimeoutError):
         message = Notice("service.timeout", "{service} did not answer in time", service="DuckDuckGo")
-        retry_fix = "try again, or raise search_timeout"
-        return BackendError(message, code="timeout", cause=cause, fix=retry_fix, retryable=True)
+        return BackendError(message, code="timeout", cause=cause, fix="try again, or raise search_timeout", retryable=True)
     cause = cause.partition(" > ")[0].rpartition("('")[2]  # the library chains its causes and prints them as code
     return BackendError(unreachable, code="network", cause=plain_cause(cause), fix=fix)

@@ -36,7 +36,15 @@ class Jina(Struct, frozen=True):
             return []
         check_status("Jina", status, headers, body, key_setting="JINA_API_KEY (or jina_key in the config)")
         if body.lstrip()[:1] != b"{":
-            return _from_text(body.decode("utf-8", "replace"))
+            # the text form: `[1] Title: …`, `[1] URL Source: …`, `[1] Description: …`
+            rows: dict[str, dict[str, str]] = {}
+            for number, field, value in _LINE.findall(body.decode("utf-8", "replace")):
+                rows.setdefault(number, {})[field] = value.strip()
+            return [
+                Hit(address, r.get("Title", ""), r.get("Description", ""), r.get("Date") or r.get("Published Time", ""), NAME)
+                for r in rows.values()
+                if (address := r.get("URL Source"))
+            ]
         return [
             Hit(
                 row["url"],
@@ -47,15 +55,3 @@ class Jina(Struct, frozen=True):
             )
             for row in read_rows(json_object("Jina", body).get("data"), "url")
         ]
-
-
-def _from_text(text: str) -> list[Hit]:
-    """The text form: `[1] Title: …`, `[1] URL Source: …`, `[1] Description: …`."""
-    rows: dict[str, dict[str, str]] = {}
-    for number, field, value in _LINE.findall(text):
-        rows.setdefault(number, {})[field] = value.strip()
-    return [
-        Hit(r["URL Source"], r.get("Title", ""), r.get("Description", ""), r.get("Date") or r.get("Published Time", ""), NAME)
-        for r in rows.values()
-        if r.get("URL Source")
-    ]

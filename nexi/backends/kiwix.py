@@ -84,8 +84,7 @@ class KiwixBackend:
     async def search(self, query: Query) -> list[Hit]:
         catalogue = await self._send("catalog/v2/entries", ("count", "-1"))
         dates = parse_dates(catalogue.body) if catalogue.status == 200 else {}
-        terms = question_terms(query.text)[:MAX_WORDS]
-        counts = {word: (await self._ask([word], 1, dates)).total for word in terms}
+        counts = {word: (await self._ask([word], 1, dates)).total for word in question_terms(query.text)[:MAX_WORDS]}
         words = sorted((word for word in counts if counts[word]), key=lambda word: counts[word])
         pool = _HitPool(max(POOL, query.count))
         for length in range(len(words), 0, -1):

@@ -111,8 +111,7 @@ def _relative_path(path: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """The words worth looking for one by one where the whole text is nowhere."""
-    words = dict.fromkeys(re.findall(r"[\w.-]{3,}", text))
-    return sorted(words, key=len, reverse=True)[:MAX_WORDS]
+    return sorted(dict.fromkeys(re.findall(r"[\w.-]{3,}", text)), key=len, reverse=True)[:MAX_WORDS]
 
 
 def to_hits(matches: Sequence[Match], count: int, texts: Sequence[str] = ()) -> list[Hit]:
@@ -200,8 +199,7 @@ class Ripgrep:
                 return bytes(output[:MAX_OUTPUT])
         except TimeoutError as error:
             cause, fix = f"more than {self._timeout_s:g} s", "set grep_root to a smaller folder, or raise search_timeout"
-            message = "the search of local code took too long"
-            raise BackendError(message, code="timeout", cause=cause, fix=fix) from error
+            raise BackendError("the search of local code took too long", code="timeout", cause=cause, fix=fix) from error
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):

@@ -65,9 +65,25 @@ class Searxng(Struct, frozen=True):
         if not isinstance(results, list):
             raise _wrong_url("the answer is JSON but has no list of results")
         hits = [hit for hit in map(_parse_hit, results) if hit]
-        if not hits:
-            _check_engines(data.get("unresponsive_engines"))
-        return hits
+        if hits:
+            return hits
+        # no hits and engines that failed is a failure; no hits and nothing to complain of is an answer
+        unresponsive = data.get("unresponsive_engines") or ()
+        reasons = {str(pair[0]): str(pair[1]) for pair in unresponsive if isinstance(pair, list) and len(pair) >= 2}
+        if not reasons:
+            return []
+        cause = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
+        if all("captcha" in reason.lower() for reason in reasons.values()):
+            message = Notice("searxng.captcha", "the search engines behind SearXNG require a captcha")
+            fix = Notice("fix.other_engines", "wait, or enable other engines in its settings.yml")
+            raise BackendError(message, code="captcha", cause=cause, fix=fix)
+        message = Notice("searxng.engines", "no search engine behind SearXNG answered")
+        fix = Notice(
+            "fix.suspended_engines",
+            "wait for the suspension to end, enable other engines in its settings.yml, or check its network",
+        )
+        can_retry = not any("suspended" in reason.lower() for reason in reasons.values())
+        raise BackendError(message, code="engines_suspended", cause=cause, fix=fix, retryable=can_retry)
 
 
 def _parse_hit(result: Any) -> Hit | None:
@@ -100,8 +116,7 @@ def _check_status(status: int, headers: Mapping[str, str], body: bytes) -> None:
         )
         message = Notice("searxng.limiter", "SearXNG limits how often it may be asked")
         fix = Notice("fix.searxng_limiter", "set server.limiter to false in its settings.yml, or wait")
-        can_wait = wish is not None
-        raise BackendError(message, code="limiter", cause=why, fix=fix, retry_after=wish, retryable=can_wait)
+        raise BackendError(message, code="limiter", cause=why, fix=fix, retry_after=wish, retryable=wish is not None)
     if status == 400:
         message, cause = Notice("searxng.bad_query", "SearXNG did not accept the query"), f"HTTP 400: {service_message(body)}"
         fix = Notice("fix.query", "change the query, its language or its time range")
@@ -127,25 +142,6 @@ def _parse_object(headers: Mapping[str, str], body: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise _wrong_url(Notice("searxng.other_json", "the answer is JSON of another kind"))
     return data
-
-
-def _check_engines(unresponsive: Any) -> None:
-    """No hits and engines that failed is a failure; no hits and nothing to complain of is an answer."""
-    reasons = {str(pair[0]): str(pair[1]) for pair in unresponsive or () if isinstance(pair, list) and len(pair) >= 2}
-    if not reasons:
-        return
-    cause = ", ".join(f"{engine}: {reason}" for engine, reason in sorted(reasons.items()))[:500]
-    if all("captcha" in reason.lower() for reason in reasons.values()):
-        message = Notice("searxng.captcha", "the search engines behind SearXNG require a captcha")
-        fix = Notice("fix.other_engines", "wait, or enable other engines in its settings.yml")
-        raise BackendError(message, code="captcha", cause=cause, fix=fix)
-    message = Notice("searxng.engines", "no search engine behind SearXNG answered")
-    fix = Notice(
-        "fix.suspended_engines",
-        "wait for the suspension to end, enable other engines in its settings.yml, or check its network",
-    )
-    can_retry = not any("suspended" in reason.lower() for reason in reasons.values())
-    raise BackendError(message, code="engines_suspended", cause=cause, fix=fix, retryable=can_retry)
 
 
 def _wrong_url(cause: str) -> BackendError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from msgspec import Struct
@@ -67,8 +68,7 @@ class SecurityQuery(Struct, frozen=True):
     def words(self) -> tuple[str, ...]:
         """The words to search for, without those that only ask."""
         words = re.findall(r"[\w.-]+", self.package or self.text)
-        subject = [word for word in words if word.lower() not in _NOISE | STOP]
-        return tuple(subject or words)[:10]
+        return tuple([word for word in words if word.lower() not in _NOISE | STOP] or words)[:10]
 
     @property
     def package_names(self) -> tuple[str, ...]:
@@ -113,27 +113,12 @@ def read_query(text: str) -> SecurityQuery:
     return SecurityQuery(text.strip(), cve.upper(), ghsa, other.upper(), ecosystem.lower(), name, version)
 
 
-# NVD
-
-
 def nvd_request(query: SecurityQuery, timeout_s: float, api_key: str = "") -> BackendRequest | None:
     if query.id and not query.cve:
         return None
-    words = {"keywordSearch": " ".join(query.words), "resultsPerPage": str(NVD_ROWS)}
-    params = {"cveId": query.cve} if query.cve else words
+    params = {"cveId": query.cve} if query.cve else {"keywordSearch": " ".join(query.words), "resultsPerPage": str(NVD_ROWS)}
     headers = {"apiKey": api_key} if api_key else {}
     return BackendRequest(NVD, params=tuple(params.items()), headers=headers, timeout_s=timeout_s)
-
-
-def nvd_last_page(request: BackendRequest, response: BackendResponse) -> BackendRequest | None:
-    """The request for the newest records where the first page has only the oldest; None where it has all."""
-    try:
-        total = json_object("NVD", response.body).get("totalResults")
-    except BackendError:
-        return None
-    if not isinstance(total, int) or total <= NVD_ROWS:
-        return None
-    return replace(request, params=(*request.params, ("startIndex", str(total - NVD_ROWS))))
 
 
 def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
@@ -158,9 +143,6 @@ def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
             )
         )
     return records
-
-
-# CISA KEV
 
 
 def kev_parse(response: BackendResponse) -> list[Vulnerability]:
@@ -189,16 +171,12 @@ def kev_matches(query: SecurityQuery, records: Sequence[Vulnerability]) -> list[
     return sorted(matches, key=lambda r: r.exploited_since, reverse=True)[:NVD_ROWS]
 
 
-# GitHub Advisories
-
-
 def github_request(query: SecurityQuery, timeout_s: float) -> BackendRequest | None:
     if query.cve or query.ghsa:
         params = {"cve_id": query.cve} if query.cve else {"ghsa_id": query.ghsa}
     elif query.package:
         package = f"{query.package}@{query.version}" if query.version else query.package
-        ecosystem = _GITHUB_ECOSYSTEMS.get(query.ecosystem, query.ecosystem)
-        params = {"affects": package, "ecosystem": ecosystem, "per_page": "50"}
+        params = {"affects": package, "ecosystem": _GITHUB_ECOSYSTEMS.get(query.ecosystem, query.ecosystem), "per_page": "50"}
     elif names := query.package_names:
         params = {"affects": ",".join(names), "per_page": "50"}
     else:
@@ -230,9 +208,6 @@ def github_parse(response: BackendResponse) -> list[Vulnerability]:
     return records
 
 
-# OSV
-
-
 def osv_request(query: SecurityQuery, timeout_s: float) -> BackendRequest | None:
     if query.id:
         return BackendRequest(f"{OSV}/vulns/{query.id}", timeout_s=timeout_s)
@@ -253,24 +228,24 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
         rows = [row for result in read_rows(data["results"]) for row in read_rows(result.get("vulns"))]
     else:
         rows = read_rows(data.get("vulns")) if "vulns" in data else [data]
-    return [_osv_record(row) for row in rows if isinstance(row.get("id"), str) and not row.get("withdrawn")]
-
-
-def _osv_record(row: Row) -> Vulnerability:
-    ranges = [spread for package in dig_rows(row, "affected") for spread in dig_rows(package, "ranges")]
-    events = [event for spread in ranges if spread.get("type") != "GIT" for event in dig_rows(spread, "events")]
-    return Vulnerability(
-        row["id"],
-        tuple(read_lines(row, "aliases")),
-        read_line(row, "summary", "details"),
-        _read_severity(row, "database_specific.severity"),
-        published=read_day(row, "published"),
-        url=f"https://osv.dev/vulnerability/{row['id']}",
-        fixed=_list_versions(event.get("fixed") for event in events),
-    )
-
-
-# merging
+    records = []
+    for row in rows:
+        if not isinstance(row.get("id"), str) or row.get("withdrawn"):
+            continue
+        ranges = [spread for package in dig_rows(row, "affected") for spread in dig_rows(package, "ranges")]
+        events = [event for spread in ranges if spread.get("type") != "GIT" for event in dig_rows(spread, "events")]
+        records.append(
+            Vulnerability(
+                row["id"],
+                tuple(read_lines(row, "aliases")),
+                read_line(row, "summary", "details"),
+                _read_severity(row, "database_specific.severity"),
+                published=read_day(row, "published"),
+                url=f"https://osv.dev/vulnerability/{row['id']}",
+                fixed=_list_versions(event.get("fixed") for event in events),
+            )
+        )
+    return records
 
 
 def merge_records(records: Sequence[Vulnerability]) -> list[Vulnerability]:
@@ -311,9 +286,6 @@ def _read_severity(row: Row, path: str) -> str:
 
 def _read_score(value: object) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 10 else 0.0
-
-
-# the backend
 
 
 class Security:
@@ -361,7 +333,10 @@ class Security:
 
         def parse(response: BackendResponse) -> list[Vulnerability]:
             nonlocal last
-            last = nvd_last_page(request, response) if request else None
+            with suppress(BackendError):
+                total = json_object("NVD", response.body).get("totalResults")
+                if request and isinstance(total, int) and total > NVD_ROWS:
+                    last = replace(request, params=(*request.params, ("startIndex", str(total - NVD_ROWS))))
             return nvd_parse(response)
 
         first = await self._ask_source(request, parse)

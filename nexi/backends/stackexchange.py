@@ -55,8 +55,7 @@ class StackExchange(Struct, frozen=True):
     def parse_items(self, status: int, headers: Mapping[str, str], body: bytes, text_field: str = "") -> list[dict[str, Any]]:
         if status == 400 and b"throttle_violation" in body:
             message, fix = "Stack Exchange limits how often it may be asked", "set STACKEXCHANGE_API_KEY, or wait"
-            cause = "its quota for this address or key is used up"
-            raise BackendError(message, code="rate_limit", cause=cause, fix=fix)
+            raise BackendError(message, code="rate_limit", cause="its quota for this address or key is used up", fix=fix)
         return read_rows(read_answer("Stack Exchange", status, headers, body).get("items"), text_field)
 
 

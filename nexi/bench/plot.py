@@ -35,17 +35,13 @@ def render_plot(title: str, groups: Sequence[Figures], times: Sequence[tuple[flo
 
 
 def _render_bar(top: int, label: str, value: Share, kind: str) -> str:
-    room = WIDTH - LEFT - RIGHT
-
-    def at(percent: float) -> float:
-        return round(LEFT + room * percent / 100, 1)
-
-    middle = top + BAR / 2
+    room, middle = WIDTH - LEFT - RIGHT, top + BAR / 2
+    end, low, high = (round(LEFT + room * percent / 100, 1) for percent in (value.percent, value.low, value.high))
     return (
         f'<text x="{LEFT - 10}" y="{middle + 4}" text-anchor="end">{escape(label)}</text>'
         f'<rect class="rail" x="{LEFT}" y="{top}" width="{room}" height="{BAR}"/>'
-        f'<rect class="{kind}" x="{LEFT}" y="{top}" width="{round(at(value.percent) - LEFT, 1)}" height="{BAR}"/>'
-        f'<line class="line" x1="{at(value.low)}" x2="{at(value.high)}" y1="{middle}" y2="{middle}"/>'
+        f'<rect class="{kind}" x="{LEFT}" y="{top}" width="{round(end - LEFT, 1)}" height="{BAR}"/>'
+        f'<line class="line" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
         f'<text x="{WIDTH - RIGHT + 10}" y="{middle + 4}">{value.percent:.1f} %</text>'
     )
 

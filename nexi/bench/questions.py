@@ -89,14 +89,20 @@ def _read_text(path: Path) -> str:
     except (OSError, EOFError, gzip.BadGzipFile) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise StoreError(f"cannot read {path}", cause=cause, fix="use a .jsonl, .json, .csv or .tsv file") from error
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    return data.decode(encoding, "replace")
+    return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace")
 
 
 def _parse_rows(text: str) -> Iterator[tuple[str, Any]]:
     """Yield each row with its place; a broken row is a string with the reason."""
     start = text.lstrip()[:1]
-    whole = _whole_json(text) if start in ("[", "{") else None
+    whole: list[Any] | None = None  # the rows of a file that is one JSON value
+    if start in ("[", "{"):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(text)
+            if isinstance(value, dict):
+                whole = next((value[name] for name in LIST_KEYS if isinstance(value.get(name), list)), [value])
+            elif isinstance(value, list):
+                whole = value
     if start == "[" or whole is not None:
         yield from ((f"row {number}", row) for number, row in enumerate(whole if whole is not None else [None], 1))
     elif start == "{":
@@ -116,17 +122,6 @@ def _parse_rows(text: str) -> Iterator[tuple[str, Any]]:
                 yield f"line {lines.line_num}", {str(k): v for k, v in row.items() if k is not None and v is not None}
         except csv.Error as error:
             yield f"line {lines.line_num}", f"invalid CSV ({error})"
-
-
-def _whole_json(text: str) -> list[Any] | None:
-    """The rows of a file that is one JSON value; None for JSON lines."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if isinstance(value, dict):
-        return next((value[name] for name in LIST_KEYS if isinstance(value.get(name), list)), [value])
-    return value if isinstance(value, list) else None
 
 
 def _parse_question(row: Any) -> BenchQuestion:

@@ -11,6 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -157,8 +158,13 @@ class _AgenticSearch:
         """Ask the store and have the passages judged, unless the judge has seen just these."""
         for query in queries:
             self._rankings[query] = await self.retriever.search(query, self.scope, self.settings.max_qdrant_results)
-        self.passages = _merge_rankings([self._rankings[q] for q in dict.fromkeys([self.query, *queries])])
-        self.passages = self.passages[: self.settings.max_qdrant_results]
+        first, *others = rankings = [self._rankings[q] for q in dict.fromkeys([self.query, *queries])]
+        if others:  # what one query found best stays near the front, with its best score
+            best_by_id: dict[str, Passage] = {}
+            for passage in chain.from_iterable(rankings):
+                best_by_id[passage.id] = max(best_by_id.get(passage.id, passage), passage, key=lambda p: p.score)
+            first = [best_by_id[key] for key, _ in by_reciprocal_rank([[p.id for p in ranking] for ranking in rankings])]
+        self.passages = first[: self.settings.max_qdrant_results]
         ids = frozenset(p.id for p in self.passages[:TOP])
         if ids in self._judged:
             return
@@ -292,13 +298,3 @@ def describe_page(page: Page) -> dict[str, Any]:
 
 def _headings_of_page(page: Page) -> tuple[str, ...]:
     return page.headings or tuple(headings_of(page.text))
-
-
-def _merge_rankings(rankings: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """Several rankings as one: what one query found best stays near the front, with its best score."""
-    if len(rankings) == 1:
-        return list(rankings[0])
-    best_by_id: dict[str, Passage] = {}
-    for passage in (passage for ranking in rankings for passage in ranking):
-        best_by_id[passage.id] = max(best_by_id.get(passage.id, passage), passage, key=lambda p: p.score)
-    return [best_by_id[key] for key, _ in by_reciprocal_rank([[p.id for p in ranking] for ranking in rankings])]

@@ -79,23 +79,18 @@ def assess_coverage(question: str, passages: Sequence[Passage]) -> Assessment:
     score = covered_share(weights, best | (together & in_titles))
     score += OTHER_PAGES * covered_share(weights, together - best - in_titles)
     reason = f"{len(together)} of {len(weights)} words of the question are covered"
-    return Assessment(round(min(1.0, score) ** LENIENCE, 4), reason, _missing_words(question, together))
-
-
-def _missing_words(question: str, roots: set[str]) -> tuple[str, ...]:
-    """The question's own words that nothing covers, neighbours joined."""
-    weights = weights_of(question)
+    # the question's own words that nothing covers, neighbours joined
     gaps: list[list[str]] = []
     continues = False
     for word in _WORD.findall(question):
         own = [stem(term) for term in extract_terms(word)]
-        is_gap = any(root in weights for root in own) and not any(root in roots for root in own)
+        is_gap = any(root in weights for root in own) and not any(root in together for root in own)
         if is_gap and continues:
             gaps[-1].append(word)
         elif is_gap:
             gaps.append([word])
         continues = is_gap
-    return tuple(dict.fromkeys(" ".join(words) for words in gaps))
+    return Assessment(round(min(1.0, score) ** LENIENCE, 4), reason, tuple(dict.fromkeys(" ".join(words) for words in gaps)))
 
 
 def rank_hits(question: str, hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
@@ -111,8 +106,7 @@ def rank_hits(question: str, hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
         first = fits.index(best)
         rest = {root: weight for root, weight in weights.items() if root not in roots_by_hit[first]}
         if covered_share(weights, rest) >= WORTH_A_PAGE:
-            further_fits = [best * covered_share(rest, roots & rest.keys()) for roots in roots_by_hit]
-            fits = list(map(max, fits, further_fits))
+            fits = list(map(max, fits, [best * covered_share(rest, roots & rest.keys()) for roots in roots_by_hit]))
     scores = []
     for index, fit in enumerate(fits):
         place = 1 / (1 + PLACE_STEP * index)

@@ -84,10 +84,7 @@ class Indexer:
         return report
 
     async def index_all(self, pages: Sequence[Page], tags: Sequence[str] | None = None) -> list[IndexReport]:
-        """Store several pages in one transaction. Raises StoreError, and then none of them is stored.
-
-        Without tags, a page that is known keeps those it has.
-        """
+        """Store several pages, all or none; without tags, a known page keeps those it has. Raises StoreError."""
         started = self.clock.monotonic()
         reports = await self._index_all(pages, None if tags is None else tuple(tags))
         seconds = round((self.clock.monotonic() - started) / max(1, len(pages)), 3)
@@ -202,8 +199,7 @@ class Indexer:
             "index.no_context", "{n} of {m} chunks of {page} have no context line", n=without_line, m=len(chunks), page=page.url
         )
         failures = (lack,) if without_line else ()
-        pairs = zip(chunks, lines, strict=True)
-        in_context = tuple(replace(chunk, context=line) if line else chunk for chunk, line in pairs)
+        in_context = tuple(replace(chunk, context=line) if line else chunk for chunk, line in zip(chunks, lines, strict=True))
         return in_context, failures, len(chunks) - without_line
 
     async def _describe_context(self, llm: LLM, page: Page, chunk: Chunk, limit: asyncio.Semaphore) -> str:
@@ -244,11 +240,9 @@ def _merge_tags(new_tags: tuple[str, ...] | None, former_tags: tuple[str, ...]) 
 
 
 def cut_text(text: str, size: int = SIZE, max_chunks: int = MAX_CHUNKS) -> tuple[Chunk, ...]:
-    """The chunks of a text as they are stored; a text of very many gets larger ones.
-
-    The context of a chunk is what the page begins with, unless it is the beginning itself: a later part then is still
-    found by what the page is about.
-    """
+    """The chunks of a text as they are stored; a text of very many gets larger ones."""
+    # The context of a chunk is what the page begins with, unless it is the beginning itself: a later part then is still found
+    # by what the page is about.
     pieces = chunk_markdown(text, max(size, len(text) // max_chunks))
     begins, lead = 0, ""
     for block in parse_blocks(text[:LEAD_WITHIN]):

@@ -56,7 +56,8 @@ class Retriever:
         started = self.clock.monotonic()
         lexical = await self.store.lexical(query, count=DEPTH, scope=scope)
         dense = await self._search_vectors(query, scope)
-        lists = [(lexical, scoring.LEXICAL), (dense, scoring.dense_weight(self.embedder.name if self.embedder else ""))]
+        is_static = self.embedder is not None and self.embedder.name.startswith(scoring.STATIC_EMBEDDERS)
+        lists = [(lexical, scoring.LEXICAL), (dense, scoring.STATIC_DENSE if is_static else scoring.DENSE)]
         if self.code_aware and scope.code is None and _CODE.search(query):
             code = await self.store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
             lists.append((code, scoring.CODE))

@@ -32,11 +32,6 @@ MAX_CHANGED = 4  # terms, in the place of which another text has others
 _TITLE_END = re.compile(r"\s+[-–—|·]\s+| \(")
 
 
-def dense_weight(embedder: str) -> float:
-    """What a search by vectors counts beside one by words, by the name of what made the vectors."""
-    return STATIC_DENSE if embedder.startswith(STATIC_EMBEDDERS) else DENSE
-
-
 def normalise_scores(passages: Sequence[Passage]) -> dict[str, float]:
     """Scores of one search by id, placed within three standard deviations around their mean, mostly 0 to 1."""
     scores = [p.score for p in passages]
@@ -75,10 +70,8 @@ def page_worth(scores: Mapping[str, float], passages: Mapping[str, Passage]) -> 
 
 
 def drawn_up(scores: Mapping[str, float], ranking: Sequence[Passage]) -> dict[str, float]:
-    """The scores, with passages raised whose page is named by a passage of the first pages, though not above that one.
-
-    A question about one thing often wants a second that only the page of the first names.
-    """
+    """The scores, with passages raised whose page is named by a passage of the first pages, though not above that one."""
+    # a question about one thing often wants a second that only the page of the first names
     naming: dict[str, tuple[str, str]] = {}
     for passage in ranking:
         if len(naming) < MENTIONING:

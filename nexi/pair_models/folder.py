@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from nexi.errors import NexiError, StoreError
-from nexi.files import make_private_directory, store_error
+from nexi.files import make_private_directory, translate_os_errors
 
 __all__ = [
     "REINSTALL",
@@ -131,41 +131,34 @@ def describe_folder(folder: Path) -> dict[str, Any]:
 
 def stage_files(root: Path, files: Mapping[str, Path], described: Mapping[str, Any]) -> Path:
     """Copy files beside the place they are for, with a manifest that pins them; `put_in_place` comes when they were tried."""
-    try:
+    with translate_os_errors("The model could not be installed", root):
         make_private_directory(root)
         staged = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
         for name, path in files.items():
             if path.stat().st_size > (MAX_MODEL_BYTES if name == MODEL else MAX_TEXT_BYTES):
                 raise StoreError(f"{path} is too large", cause=f"{path.stat().st_size:,} bytes", fix="use a smaller model")
             shutil.copyfile(path, staged / name)
-        digests = {name: file_digest(staged / name) for name in files}
-        manifest = {"version": VERSION, "files": digests, **described}
+        manifest = {"version": VERSION, "files": {name: file_digest(staged / name) for name in files}, **described}
         (staged / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    except OSError as error:
-        raise store_error("The model could not be installed", root, error) from error
     return staged
 
 
 def put_in_place(staged: Path, root: Path) -> None:
     """Make a staged folder the installed one; the model before it goes only then. Raises StoreError."""
     old, place = Path(f"{staged}.old"), root / "model"
-    try:
+    with translate_os_errors("The model could not be installed", root):
         if place.exists():
             place.rename(old)
         staged.rename(place)
-    except OSError as error:
-        raise store_error("The model could not be installed", root, error) from error
     shutil.rmtree(old, ignore_errors=True)
 
 
 def remove_model(root: Path) -> bool:
     """Remove the installed model and what a broken installation left; whether there was one. Raises StoreError."""
     there = (root / "model").exists()
-    try:
+    with translate_os_errors("The model could not be removed", root):
         if root.exists():
             shutil.rmtree(root)
-    except OSError as error:
-        raise store_error("The model could not be removed", root, error) from error
     return there
 
 

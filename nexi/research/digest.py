@@ -35,16 +35,21 @@ class _DigestSection(Struct, frozen=True):
 
 
 def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
-    """Join the reports in one document: first what answers the question, then a section for each task.
-
-    `quoted` reports consist of quotations, so that each sentence can be judged by itself.
-    """
-    sections = _collect_sections(state)
+    """Join the reports in one document: first what answers the question, then a section for each task."""
+    # `quoted` reports consist of quotations, so that each sentence can be judged by itself
+    main = _task_key(state.question)
+    # reports by what their tasks ask for; the question itself comes first
+    sections: dict[frozenset[str], _DigestSection] = {}
+    for researcher in sorted(state.reported_researchers, key=lambda r: _task_key(r.task) != main):
+        key = _task_key(researcher.task)
+        before = sections.get(key, _DigestSection(researcher.task, ()))
+        body = strip_sources_section(researcher.report).strip()
+        if extract_citation_markers(body):
+            sections[key] = _DigestSection(before.task, (*before.reports, _HEADING.sub("### ", body)))
     texts = _render_sections(state, sections, quoted=quoted)
     if not any(texts.values()) and quoted:
         texts = _render_sections(state, sections, quoted=False)
-    title, main = make_title(state.question), _task_key(state.question)
-    parts = [f"# {title}", texts.get(main, "")]
+    parts = [f"# {make_title(state.question)}", texts.get(main, "")]
     parts += [f"## {section.task}\n\n{texts[key]}" for key, section in sections.items() if key != main and texts[key]]
     words = content_stems("\n".join(texts.values()))
     planned_tasks = dict.fromkeys([*state.agenda, *(r.task for r in state.researchers if r.status == "failed")])
@@ -52,18 +57,6 @@ def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
     if open_tasks:
         parts.append("## Not found\n\n" + "\n".join(f"- {task}" for task in open_tasks))
     return "\n\n".join(part for part in parts if part)
-
-
-def _collect_sections(state: ResearchState) -> dict[frozenset[str], _DigestSection]:
-    """Group the reports by what their tasks ask for; the question itself comes first."""
-    sections: dict[frozenset[str], _DigestSection] = {}
-    for researcher in sorted(state.reported_researchers, key=lambda r: _task_key(r.task) != _task_key(state.question)):
-        key = _task_key(researcher.task)
-        before = sections.get(key, _DigestSection(researcher.task, ()))
-        body = strip_sources_section(researcher.report).strip()
-        if extract_citation_markers(body):
-            sections[key] = _DigestSection(before.task, (*before.reports, _HEADING.sub("### ", body)))
-    return sections
 
 
 def _render_sections(

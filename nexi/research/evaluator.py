@@ -7,9 +7,8 @@ nor an outline is the report, so that research cannot get stuck. Where no model 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -74,11 +73,8 @@ class EvaluationLimits(Struct, frozen=True):
 async def evaluate_round(
     state: ResearchState, step: EvaluateStep, llm: LLM, limits: EvaluationLimits, release: Callable[[str], None] | None = None
 ) -> RoundJudgement:
-    """Ask the model to judge a round; one that delegates although it may not is asked once more.
-
-    The report is passed to `release` as it is written. A report without citations, where the researchers gave some, cannot be
-    verified: a digest of their reports takes its place.
-    """
+    """Ask the model to judge a round, once more if it delegates although it may not; `release` gets the report as it grows."""
+    # a report without citations, where the researchers gave some, cannot be verified: a digest of theirs takes its place
     cited = any(extract_citation_markers(r.report) for r in state.reported_researchers)
     messages = build_messages(state, step.may_delegate, limits)
     for may_delegate in (step.may_delegate, False):
@@ -144,14 +140,10 @@ def parse_judgement(text: str) -> RoundJudgement:
         return (
             RoundJudgement("outline", sections=sections, title=parse_title(value)) if sections else RoundJudgement("synthesise")
         )
-    tasks = _parse_tasks(value)
-    return RoundJudgement("delegate" if tasks else "synthesise", tasks)
-
-
-def _parse_tasks(value: Mapping[str, Any]) -> tuple[str, ...]:
     listed = value.get("queries") if isinstance(value.get("queries"), list) else value.get("tasks")
     texts = [t for t in listed if isinstance(t, str) and t.strip()] if isinstance(listed, list) else []
-    return tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]
+    tasks = tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]
+    return RoundJudgement("delegate" if tasks else "synthesise", tasks)
 
 
 def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:
@@ -194,10 +186,7 @@ def cut_to_bytes(text: str, max_bytes: int) -> str:
 
 
 def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: bool = False) -> RoundJudgement:
-    """Judge a round without a model: delegate tasks that no report covers once more, then make a digest of the reports.
-
-    `quoted` says that the reports are quotations, not written by a model either.
-    """
+    """Delegate tasks that no report covers once more, then make a digest of the reports, which may be quotations (`quoted`)."""
     open_tasks = find_uncovered_tasks(state) if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS else []
     if open_tasks:
         return RoundJudgement("delegate", tuple(open_tasks[:MAX_TASKS]), by="built-in")
@@ -219,10 +208,8 @@ _LIMIT_SENTENCES = {
 
 
 def describe_budget(state: ResearchState, *, names_limit: bool = True) -> str:
-    """Describe the budget to the evaluator; without figures, so that a resumed run sends the same request.
-
-    Runs recorded before limits had names (`names_limit`) were told that the budget is spent, whichever it was.
-    """
+    """Describe the budget to the evaluator; without figures, so that a resumed run sends the same request."""
+    # runs recorded before limits had names (`names_limit`) were told that the budget is spent, whichever it was
     if state.limit:
         return _LIMIT_SENTENCES.get(state.limit, SPENT) if names_limit else SPENT
     return "More than 80 % of the budget is used: finish soon." if state.is_near_limit else ""

@@ -15,24 +15,12 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
+from nexi import events
 from nexi.agent import GRACE_S, AnswerChecker, StreamedAnswerCheck
 from nexi.agent.fallbacks import LIMIT_DESCRIPTIONS, STOPPED_UNREAD
 from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE
 from nexi.errors import NexiError, NoEvidenceError, ResearchError, StoppedError
-from nexi.events import (
-    AgendaProposed,
-    AgendaSet,
-    Fact,
-    LimitNear,
-    LimitReached,
-    ResearcherFailed,
-    ResearcherReported,
-    ResearcherStarted,
-    RoundEvaluated,
-    StatusDelta,
-    Warned,
-)
 from nexi.model import MeteredLLM
 from nexi.notices import Notice
 from nexi.ports import Clock, Emit
@@ -134,11 +122,24 @@ class Orchestrator:
     _streamed_report: StreamedAnswerCheck | None = None
 
     def __post_init__(self) -> None:
-        self._research_meter = self.meter.child(_research_budget(self.meter.budget), started=self.meter.started)
+        # the part of the run's budget that the researchers may use
+        budget = self.meter.budget
+        seconds, tokens, cost = (
+            None if limit is None else limit * RESEARCH_BUDGET_SHARE
+            for limit in (budget.max_seconds, budget.max_tokens, budget.max_cost)
+        )
+        share = Budget(
+            max_seconds=seconds,
+            max_tokens=None if tokens is None else int(tokens),
+            max_cost=cost,
+            max_model_calls=None if budget.max_model_calls is None else max(1, budget.max_model_calls - COORDINATOR_CALLS),
+            max_pages=budget.max_pages,
+        )
+        self._research_meter = self.meter.child(share, started=self.meter.started)
 
-    def observe(self, fact: Fact) -> None:
+    def observe(self, fact: events.Fact) -> None:
         self.state = reduce(self.state, fact)
-        if isinstance(fact, ResearcherReported | ResearcherFailed):
+        if isinstance(fact, events.ResearcherReported | events.ResearcherFailed):
             self.shared.finished[fact.researcher].set()
 
     def restore_usage(self, usage: Usage, calls: int, pages: int) -> None:
@@ -171,7 +172,7 @@ class Orchestrator:
                     await self._make_plan()
                 elif isinstance(step, StartStep):
                     for name, task in step.tasks:
-                        await self.emit(ResearcherStarted(name, self.state.round, task))
+                        await self.emit(events.ResearcherStarted(name, self.state.round, task))
                 elif isinstance(step, WaitStep):
                     await self._wait_for_researcher()
                 elif isinstance(step, EvaluateStep):
@@ -197,21 +198,21 @@ class Orchestrator:
             return None
         now = self.clock.monotonic()
         if self.stop.is_set():
-            return await self.emit(LimitReached(StopReason.CANCELLED))
+            return await self.emit(events.LimitReached(StopReason.CANCELLED))
         if isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up:
             return None
         if reason := self._research_meter.stop_reason(now):
-            return await self.emit(LimitReached(reason))
+            return await self.emit(events.LimitReached(reason))
         if (
             self._research_meter.used_share(now) >= NEAR_LIMIT_SHARE
             and not self.state.is_near_limit
             and self.state.synthesis is None
         ):
-            await self.emit(LimitNear())
+            await self.emit(events.LimitNear())
         return None
 
     async def _make_plan(self) -> None:
-        self.emit.delta(StatusDelta("planning"))
+        self.emit.delta(events.StatusDelta("planning"))
         seconds = self.meter.budget.max_seconds
         deadline = None if seconds is None else self.meter.started + seconds * PLANNING_TIME_SHARE
         context = replace(self.planning, deadline=deadline)
@@ -229,7 +230,7 @@ class Orchestrator:
         waited_s = round(self.clock.monotonic() - asked_at, 3) if self.approve else 0.0
         for meter in (self.meter, self._research_meter):
             meter.extend(waited_s)
-        await self.emit(AgendaSet(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda), waited_s))
+        await self.emit(events.AgendaSet(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda), waited_s))
 
     async def _settle_plan(self, agenda: Agenda) -> Agenda | None:
         """Return the recorded agenda, or the one the user approves; a stop while the user decides rejects it."""
@@ -240,7 +241,7 @@ class Orchestrator:
         asking = asyncio.ensure_future(self.approve(agenda))  # before the event, so that a listener can answer at once
         stopping = asyncio.ensure_future(self.stop.wait())
         try:
-            await self.emit(AgendaProposed(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda)))
+            await self.emit(events.AgendaProposed(agenda.tasks, agenda.complexity, agenda.by, self.estimate(agenda)))
             await asyncio.wait({asking, stopping}, return_when=asyncio.FIRST_COMPLETED)
             return asking.result() if asking.done() else None
         finally:
@@ -249,22 +250,27 @@ class Orchestrator:
 
     def _launch_researchers(self, tasks: asyncio.TaskGroup) -> None:
         """Start a task for every running researcher that has none, also after a resume."""
+        total = self._research_meter.budget
+        # equal shares of the research budget, so that one researcher cannot starve the others
+        planned = max(1, len(self.state.agenda), min(MAX_PARALLEL_RESEARCHERS, len(self.state.researchers)))
+        tokens = None if total.max_tokens is None else max(1, total.max_tokens // planned)
+        pages = None if total.max_pages is None else max(1, total.max_pages // planned)
+        budget = Budget(max_iterations=MAX_RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
         for researcher in self.state.running_researchers:
             if researcher.id not in self._researcher_tasks:
                 task = self._build_task(researcher)
-                meter = self._research_meter.child(self._researcher_budget(), started=self.clock.monotonic())
+                meter = self._research_meter.child(budget, started=self.clock.monotonic())
                 self._researcher_meters[researcher.id] = meter
                 self._researcher_tasks[researcher.id] = tasks.create_task(
                     task.run(self.factory, meter), name=f"researcher {researcher.id}"
                 )
-        limit, running = self._research_meter.budget.max_tokens, self.state.running_researchers
-        if limit is None or not running:
+        running = self.state.running_researchers
+        if total.max_tokens is None or not running:
             return
         # those that run may use what those before them have left of their shares
-        share = (limit - self._research_meter.usage.total) // len(running)
+        share = (total.max_tokens - self._research_meter.usage.total) // len(running)
         for meter in (self._researcher_meters[r.id] for r in running):
-            own_limit = max(meter.budget.max_tokens or 0, meter.usage.total + share)
-            meter.budget = replace(meter.budget, max_tokens=own_limit)
+            meter.budget = replace(meter.budget, max_tokens=max(meter.budget.max_tokens or 0, meter.usage.total + share))
 
     def _build_task(self, researcher: Researcher) -> ResearcherTask:
         # seconds by which this researcher started after the first running one, for a replay at the recorded pace
@@ -284,14 +290,6 @@ class Orchestrator:
             self.planning.instructions,
         )
 
-    def _researcher_budget(self) -> Budget:
-        """Return an equal share of the research budget, so that one researcher cannot starve the others."""
-        total = self._research_meter.budget
-        planned = max(1, len(self.state.agenda), min(MAX_PARALLEL_RESEARCHERS, len(self.state.researchers)))
-        tokens = None if total.max_tokens is None else max(1, total.max_tokens // planned)
-        pages = None if total.max_pages is None else max(1, total.max_pages // planned)
-        return Budget(max_iterations=MAX_RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
-
     async def _wait_for_researcher(self) -> None:
         """Wait until a researcher has ended or the run is stopped; a stopped researcher ends with what it has read."""
         running = [self._researcher_tasks[r.id] for r in self.state.running_researchers]
@@ -305,7 +303,7 @@ class Orchestrator:
             stopping.cancel()
 
     async def _evaluate_round(self, step: EvaluateStep) -> None:
-        self.emit.delta(StatusDelta("evaluating"))
+        self.emit.delta(events.StatusDelta("evaluating"))
         coordinator = self.factory.coordinator_llm()
         if coordinator.name == EXTRACTIVE:
             judgement = await self._judge_by_quotations(step)
@@ -318,11 +316,11 @@ class Orchestrator:
                 return  # the next step has the limit
             judgement = outcome
         if judgement.decision == "synthesise" and judgement.by == "built-in":
-            await self.emit(Warned("extractive", REPORT_ASSEMBLED))
+            await self.emit(events.Warned("extractive", REPORT_ASSEMBLED))
         if judgement.reached_output_limit:
             cut = Notice("report.cut", "the report breaks off where it reached the output limit (--max-len)")
-            await self.emit(Warned("cut", cut))
-        await self.emit(RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
+            await self.emit(events.Warned("cut", cut))
+        await self.emit(events.RoundEvaluated(step.round, judgement.decision, judgement.tasks, judgement.text, judgement.by))
 
     async def _judge_by_model(self, step: EvaluateStep, coordinator: MeteredLLM) -> RoundJudgement:
         """Judge a round by the model: it delegates, or writes the report section by section, or in one call."""
@@ -340,7 +338,7 @@ class Orchestrator:
             one_call = Notice(
                 "report.one_call", "the report was written in one call, not section by section: {reason}", reason=reason
             )
-            await self.emit(Warned("one_call", one_call))
+            await self.emit(events.Warned("one_call", one_call))
         return judgement
 
     def _evaluation_limits(self, coordinator: MeteredLLM) -> EvaluationLimits:
@@ -356,8 +354,7 @@ class Orchestrator:
 
     def _has_recorded_evaluation(self, coordinator: MeteredLLM, step: EvaluateStep) -> bool:
         """Whether the log holds an evaluation that asked for the whole report, which is then repeated as it was."""
-        limits = self._evaluation_limits(coordinator)
-        return coordinator.has_recorded(build_messages(self.state, step.may_delegate, limits))
+        return coordinator.has_recorded(build_messages(self.state, step.may_delegate, self._evaluation_limits(coordinator)))
 
     def _find_one_call_reason(self, coordinator: MeteredLLM) -> str:
         """Say why the report cannot be written section by section; "" where it can. Without a clock, so that it replays."""
@@ -374,43 +371,41 @@ class Orchestrator:
         title, _, body = judgement.text.partition("\n\n")
         if judgement.decision != "synthesise" or self.state.limit is not None or "\n## " not in judgement.text:
             return judgement
-        self.emit.delta(StatusDelta("writing the introduction"))
-        limits = self._evaluation_limits(coordinator)
-        draft = await write_introduction(self.state.question, body, coordinator, limits)
+        self.emit.delta(events.StatusDelta("writing the introduction"))
+        draft = await write_introduction(self.state.question, body, coordinator, self._evaluation_limits(coordinator))
         introduction = await self.factory.build_report_checker().keep_supported(draft) if draft else ""
         text = f"{title}\n\n{introduction}\n\n{body}" if introduction else judgement.text
         return replace(judgement, text=text, by="model" if introduction else judgement.by)
 
     async def _write_sections(self, step: EvaluateStep, outline: RoundJudgement, coordinator: MeteredLLM) -> RoundJudgement:
         """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
-        question, state, sections = self.state.question, self.state, outline.sections
-        reports = [r.report for r in sort_researchers(state.reported_researchers)]
+        sections = outline.sections
+        reports = [r.report for r in sort_researchers(self.state.reported_researchers)]
         findings = [list_findings(section, reports) for section in sections]
         evidence = await asyncio.to_thread(self.factory.find_evidence, sections, findings)
         writer = SectionWriter(
-            question,
+            self.state.question,
             sections,
             evidence,
             coordinator,
             self._evaluation_limits(coordinator),
             self.concurrency,
             reports,
-            lambda text: self.emit.delta(StatusDelta(text)),
+            lambda text: self.emit.delta(events.StatusDelta(text)),
             outline.title,
         )
         report = await writer.write_report()
         if not report.text or len(report.quoted) + len(report.missing) == len(sections):
-            return judge_without_model(state, EvaluateStep(step.round, may_delegate=False))
+            return judge_without_model(self.state, EvaluateStep(step.round, may_delegate=False))
         if report.quoted:
-            headings = "; ".join(report.quoted)
             reason = report.reason or Notice("report.not_found", "what the model wrote was not found in the pages")
             quoted = Notice(
                 "report.quoted",
                 "passages of the pages stand in for these sections: {sections} ({reason})",
-                sections=headings,
+                sections="; ".join(report.quoted),
                 reason=reason,
             )
-            await self.emit(Warned("quoted_sections", quoted))
+            await self.emit(events.Warned("quoted_sections", quoted))
         return RoundJudgement("synthesise", text=report.text)
 
     async def _judge_by_quotations(self, step: EvaluateStep) -> RoundJudgement:
@@ -434,8 +429,22 @@ class Orchestrator:
     async def _finish_report(self, step: FinishStep) -> Answer:
         """Check and release the rest of the report; streamed parts are already shown."""
         checker = self._checker or self.factory.build_report_checker()
-        for code, message in self._list_gaps():
-            await checker.context.warn(code, message)
+        warn = checker.context.warn
+        if limit := self.state.limit:
+            reason = _LIMIT_DESCRIPTIONS[limit]
+            partial = Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
+            await warn(limit.value, partial)
+        for r in self.state.researchers:
+            if r.status == "failed":
+                failure = Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason)
+                await warn("not_researched", failure)
+        if self.state.written_by == CUT_OFF:
+            unfinished = Notice(
+                "report.unfinished", "the model stopped writing before the report was complete; nexi resume asks it again"
+            )
+            await warn("cut", unfinished)
+        for task in self.state.pending_tasks if limit else ():
+            await warn("not_researched", Notice("task.not_researched", "not researched: {task}", task=task))
         stop = self.state.limit or StopReason.FINAL_ANSWER
         has_model = not (self.factory.coordinator_llm().name == EXTRACTIVE or self.writes_from_parts)
         if not self.state.limit and has_model and self.state.written_by != "model":
@@ -443,26 +452,6 @@ class Orchestrator:
         if self._streamed_report:
             return await checker.finish_check(self._streamed_report.check, stop)
         return await checker.check_answer(step.text, stop, by_model=self.state.written_by in MODEL_AUTHORS)
-
-    def _list_gaps(self) -> list[tuple[str, str]]:
-        """List what the report lacks, and why, as warning codes and messages."""
-        gaps: list[tuple[str, str]] = []
-        if limit := self.state.limit:
-            reason = _LIMIT_DESCRIPTIONS[limit]
-            partial = Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
-            gaps.append((limit.value, partial))
-        for r in self.state.researchers:
-            if r.status == "failed":
-                failure = Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason)
-                gaps.append(("not_researched", failure))
-        if self.state.written_by == CUT_OFF:
-            unfinished = Notice(
-                "report.unfinished", "the model stopped writing before the report was complete; nexi resume asks it again"
-            )
-            gaps.append(("cut", unfinished))
-        for task in self.state.pending_tasks if limit else ():
-            gaps.append(("not_researched", Notice("task.not_researched", "not researched: {task}", task=task)))
-        return gaps
 
     def _build_failure(self, step: FailStep) -> NexiError:
         if self.state.limit is StopReason.CANCELLED:
@@ -484,19 +473,3 @@ _LIMIT_FIXES = {
     StopReason.TIME_TARGET: Notice("fix.research_time", "raise --time-target"),
     StopReason.MAX_ITERATIONS: Notice("fix.research_iterations", "raise --max-iter"),
 }
-
-
-def _research_budget(budget: Budget) -> Budget:
-    """Return the part of the run's budget that the researchers may use."""
-
-    def part(limit: float | None) -> float | None:
-        return None if limit is None else limit * RESEARCH_BUDGET_SHARE
-
-    tokens, seconds, calls = part(budget.max_tokens), part(budget.max_seconds), budget.max_model_calls
-    return Budget(
-        max_seconds=seconds,
-        max_tokens=None if tokens is None else int(tokens),
-        max_cost=part(budget.max_cost),
-        max_model_calls=None if calls is None else max(1, calls - COORDINATOR_CALLS),
-        max_pages=budget.max_pages,
-    )

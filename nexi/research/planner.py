@@ -129,16 +129,15 @@ async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Ag
             schema=SCHEMA,
         )
     except LLMError as error:
-        by = "built-in" if error.code == "unsupported" else "fallback"
-        return build_fallback_agenda(resolve_from_conversation(question, context.conversation), context.depth, by=by)
+        return plan_by_parts(question, context, "built-in" if error.code == "unsupported" else "fallback")
     if agenda := parse_agenda(reply.text, context.depth):
         return replace(agenda, tasks=tuple(_name_subject(task, question) for task in agenda.tasks))
-    return build_fallback_agenda(resolve_from_conversation(question, context.conversation), context.depth)
+    return plan_by_parts(question, context, "fallback")
 
 
-def plan_by_parts(question: str, context: PlanningContext) -> Agenda:
-    """Make an agenda from the parts of the question, for a model that is too small to plan."""
-    return build_fallback_agenda(resolve_from_conversation(question, context.conversation), context.depth, by="built-in")
+def plan_by_parts(question: str, context: PlanningContext, by: str = "built-in") -> Agenda:
+    """Make an agenda from the parts of the question, for a model that is too small to plan or that failed."""
+    return build_fallback_agenda(resolve_from_conversation(question, context.conversation), context.depth, by=by)
 
 
 def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
@@ -147,7 +146,12 @@ def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
         value: object = parse_lenient(text)
     except ValueError:
         value = None
-    tasks = _parse_tasks(value) or [m[1] for m in _BULLET.finditer(text)]
+    listed = (
+        next((value[k] for k in LIST_KEYS if isinstance(value.get(k), list)), None) if isinstance(value, Mapping) else value
+    )
+    rows = listed if isinstance(listed, list) else []
+    texts = [next((r[k] for k in TEXT_KEYS if isinstance(r.get(k), str)), "") if isinstance(r, Mapping) else r for r in rows]
+    tasks = [t for t in texts if isinstance(t, str) and t] or [m[1] for m in _BULLET.finditer(text)]
     tasks = list(dict.fromkeys(t for t in (_clean_task(task) for task in tasks) if t))
     if not tasks:
         return None
@@ -156,15 +160,6 @@ def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
         given = _complexity_for_tasks(len(tasks))
     complexity = depth or given
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity)
-
-
-def _parse_tasks(value: object) -> list[str]:
-    if isinstance(value, Mapping):
-        value = next((value[key] for key in LIST_KEYS if isinstance(value.get(key), list)), None)
-    if not isinstance(value, list):
-        return []
-    texts = [next((v[k] for k in TEXT_KEYS if isinstance(v.get(k), str)), "") if isinstance(v, Mapping) else v for v in value]
-    return [text for text in texts if isinstance(text, str) and text]
 
 
 def _complexity_for_tasks(tasks: int) -> int:
@@ -183,10 +178,8 @@ def build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback"
 
 
 def split_question(question: str) -> list[str]:
-    """Split a question into its sentences, and these at "and what" or "versus".
-
-    Pronouns in a part are replaced by the name they refer to, because its researcher sees nothing else.
-    """
+    """Split a question into its sentences, and these at "and what" or "versus"."""
+    # pronouns in a part are replaced by the name they refer to, because its researcher sees nothing else
     asking = _list_asking(question)
     requests, topics = zip(*map(_split_topic, asking), strict=True)
     sentences = [s.strip() for request in requests for s in _SENTENCE.findall(request) if _count_content_words(s)]

@@ -6,32 +6,15 @@ leave the state as it is. Resume depends on this file: it folds the log and cont
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
+from nexi import events
 from nexi.errors import NoEvidenceError, ResearchError
-from nexi.events import (
-    AgendaProposed,
-    AgendaSet,
-    Fact,
-    LimitNear,
-    LimitReached,
-    ModelFailed,
-    ModelReplied,
-    ReportsShared,
-    ResearcherFailed,
-    ResearcherReported,
-    ResearcherStarted,
-    RoundEvaluated,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    ToolFinished,
-    ToolStarted,
-)
 from nexi.notices import Notice, join_causes
 from nexi.research.state import (
     FIRST_RESEARCHERS,
@@ -63,15 +46,12 @@ __all__ = ["fold", "next_step", "reduce"]
 ACTION_CHARS = 200
 
 
-def fold(facts: Iterable[Fact], state: ResearchState | None = None) -> ResearchState:
+def fold(facts: Iterable[events.Fact], state: ResearchState | None = None) -> ResearchState:
     """Return the state after these facts."""
-    current = state or ResearchState()
-    for fact in facts:
-        current = reduce(current, fact)
-    return current
+    return functools.reduce(reduce, facts, state or ResearchState())
 
 
-def reduce(state: ResearchState, fact: Fact) -> ResearchState:
+def reduce(state: ResearchState, fact: events.Fact) -> ResearchState:
     """Return the state after one more fact. Raises ResearchError for a fact that must not happen in this state."""
     rule = RULES.get(type(fact))
     if rule is None:
@@ -91,17 +71,16 @@ def next_step(state: ResearchState) -> Step:
         return FailStep("no_evidence", "the run was stopped before it was planned") if state.limit else PlanStep()
     if start := _tasks_to_start(state):
         return StartStep(start)
-    return WaitStep() if state.running_researchers else _step_after_round(state)
-
-
-def _step_after_round(state: ResearchState) -> Step:
+    if state.running_researchers:
+        return WaitStep()
     if not state.reported_researchers:
-        found_nothing = {r.code for r in state.researchers} == {NoEvidenceError.code}
+        code = NoEvidenceError.code if {r.code for r in state.researchers} == {NoEvidenceError.code} else "critical_failure"
+        reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
+        unreported = Notice("research.unreported", "the run was stopped before any researcher had reported")
         fix = next((r.fix for r in state.researchers if r.fix), "")
-        return FailStep(NoEvidenceError.code if found_nothing else "critical_failure", _describe_failures(state), fix)
+        return FailStep(code, join_causes(reasons[:3]) if reasons else unreported, fix)
     any_reported = any(r.status == "reported" for r in state.current_researchers)
-    may_delegate = any_reported and state.limit is None and state.round < state.max_rounds
-    return EvaluateStep(state.round, may_delegate)
+    return EvaluateStep(state.round, any_reported and state.limit is None and state.round < state.max_rounds)
 
 
 def _tasks_to_start(state: ResearchState) -> tuple[tuple[str, str], ...]:
@@ -112,30 +91,23 @@ def _tasks_to_start(state: ResearchState) -> tuple[tuple[str, str], ...]:
     return tuple((f"{state.round}.{started + n}", task) for n, task in enumerate(state.pending_tasks[:free], 1))
 
 
-def _describe_failures(state: ResearchState) -> str:
-    reasons = list(dict.fromkeys(r.reason for r in state.researchers if r.reason))
-    if not reasons:
-        return Notice("research.unreported", "the run was stopped before any researcher had reported")
-    return join_causes(reasons[:3])
-
-
 # one rule for each kind of fact
 
 
-def _on_start(state: ResearchState, fact: RunStarted) -> ResearchState:
+def _on_start(state: ResearchState, fact: events.RunStarted) -> ResearchState:
     if state.question:
         raise _impossible_fact(fact, "the run has already begun")
     return replace(state, question=fact.query)
 
 
-def _on_proposal(state: ResearchState, fact: AgendaProposed) -> ResearchState:
+def _on_proposal(state: ResearchState, fact: events.AgendaProposed) -> ResearchState:
     if state.status != "planning":
         raise _impossible_fact(fact, "the agenda is already set")
     _check_tasks(fact, fact.tasks)
     return replace(state, proposed=fact.tasks)
 
 
-def _on_agenda(state: ResearchState, fact: AgendaSet) -> ResearchState:
+def _on_agenda(state: ResearchState, fact: events.AgendaSet) -> ResearchState:
     if state.status != "planning":
         raise _impossible_fact(fact, "the agenda is already set")
     if fact.complexity not in TARGET_ROUNDS:
@@ -151,7 +123,7 @@ def _on_agenda(state: ResearchState, fact: AgendaSet) -> ResearchState:
     )
 
 
-def _on_researcher(state: ResearchState, fact: ResearcherStarted) -> ResearchState:
+def _on_researcher(state: ResearchState, fact: events.ResearcherStarted) -> ResearchState:
     expected = dict(_tasks_to_start(state))
     if state.status != "researching" or state.synthesis is not None:
         raise _impossible_fact(fact, "no researcher may start now")
@@ -161,7 +133,7 @@ def _on_researcher(state: ResearchState, fact: ResearcherStarted) -> ResearchSta
     return replace(state, researchers=(*state.researchers, started), pending_tasks=state.pending_tasks[1:])
 
 
-def _on_tool_started(state: ResearchState, fact: ToolStarted) -> ResearchState:
+def _on_tool_started(state: ResearchState, fact: events.ToolStarted) -> ResearchState:
     if not fact.agent:
         return state
     return _replace_researcher(
@@ -169,7 +141,7 @@ def _on_tool_started(state: ResearchState, fact: ToolStarted) -> ResearchState:
     )
 
 
-def describe_action(fact: ToolStarted) -> str:
+def describe_action(fact: events.ToolStarted) -> str:
     """Describe a tool call for the user: what was searched for, or the sites whose pages are read."""
     try:
         arguments = json.loads(fact.arguments)
@@ -187,7 +159,7 @@ def _string_values(arguments: Mapping[str, Any], name: str) -> list[str]:
     return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
-def _on_tool_finished(state: ResearchState, fact: ToolFinished) -> ResearchState:
+def _on_tool_finished(state: ResearchState, fact: events.ToolFinished) -> ResearchState:
     if not fact.agent:
         return state
     who = _require_researcher(state, fact.agent, fact)
@@ -198,7 +170,7 @@ def _on_tool_finished(state: ResearchState, fact: ToolFinished) -> ResearchState
     return state
 
 
-def _on_reply(state: ResearchState, fact: ModelReplied | ModelFailed) -> ResearchState:
+def _on_reply(state: ResearchState, fact: events.ModelReplied | events.ModelFailed) -> ResearchState:
     state = replace(state, usage=state.usage + fact.usage)
     if not fact.agent:
         return state
@@ -206,7 +178,7 @@ def _on_reply(state: ResearchState, fact: ModelReplied | ModelFailed) -> Researc
     return _replace_researcher(state, who, usage=who.usage + fact.usage)
 
 
-def _on_shared(state: ResearchState, fact: ReportsShared) -> ResearchState:
+def _on_shared(state: ResearchState, fact: events.ReportsShared) -> ResearchState:
     _require_running(state, fact.researcher, fact)
     finished = {r.id for r in state.reported_researchers}
     strangers = [name for name in fact.reports if name not in finished]
@@ -215,16 +187,16 @@ def _on_shared(state: ResearchState, fact: ReportsShared) -> ResearchState:
     return state
 
 
-def _on_report(state: ResearchState, fact: ResearcherReported) -> ResearchState:
+def _on_report(state: ResearchState, fact: events.ResearcherReported) -> ResearchState:
     return _replace_researcher(state, _require_running(state, fact.researcher, fact), status="reported", report=fact.report)
 
 
-def _on_failure(state: ResearchState, fact: ResearcherFailed) -> ResearchState:
+def _on_failure(state: ResearchState, fact: events.ResearcherFailed) -> ResearchState:
     who = _require_running(state, fact.researcher, fact)
     return _replace_researcher(state, who, status="failed", reason=fact.message or fact.code, code=fact.code, fix=fact.fix)
 
 
-def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:
+def _on_evaluation(state: ResearchState, fact: events.RoundEvaluated) -> ResearchState:
     step = next_step(state)
     if not isinstance(step, EvaluateStep):
         raise _impossible_fact(fact, "the round is not over")
@@ -240,76 +212,60 @@ def _on_evaluation(state: ResearchState, fact: RoundEvaluated) -> ResearchState:
     return replace(state, round=state.round + 1, pending_tasks=fact.tasks)
 
 
-def _on_nearing(state: ResearchState, fact: LimitNear) -> ResearchState:
-    return replace(state, is_near_limit=True)
-
-
-def _on_limit(state: ResearchState, fact: LimitReached) -> ResearchState:
-    return replace(state, limit=state.limit or fact.stop)
-
-
-def _on_end(state: ResearchState, fact: RunFinished) -> ResearchState:
+def _on_end(state: ResearchState, fact: events.RunFinished) -> ResearchState:
     if state.synthesis is None:
         raise _impossible_fact(fact, "no report was written")
     return replace(state, status="completed")
 
 
-def _on_run_failure(state: ResearchState, fact: RunFailed) -> ResearchState:
-    return replace(state, status="failed", reason=fact.message)
-
-
 RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
-    RunStarted: _on_start,
-    AgendaProposed: _on_proposal,
-    AgendaSet: _on_agenda,
-    ResearcherStarted: _on_researcher,
-    ToolStarted: _on_tool_started,
-    ToolFinished: _on_tool_finished,
-    ModelReplied: _on_reply,
-    ModelFailed: _on_reply,
-    ReportsShared: _on_shared,
-    ResearcherReported: _on_report,
-    ResearcherFailed: _on_failure,
-    RoundEvaluated: _on_evaluation,
-    LimitNear: _on_nearing,
-    LimitReached: _on_limit,
-    RunFinished: _on_end,
-    RunFailed: _on_run_failure,
+    events.RunStarted: _on_start,
+    events.AgendaProposed: _on_proposal,
+    events.AgendaSet: _on_agenda,
+    events.ResearcherStarted: _on_researcher,
+    events.ToolStarted: _on_tool_started,
+    events.ToolFinished: _on_tool_finished,
+    events.ModelReplied: _on_reply,
+    events.ModelFailed: _on_reply,
+    events.ReportsShared: _on_shared,
+    events.ResearcherReported: _on_report,
+    events.ResearcherFailed: _on_failure,
+    events.RoundEvaluated: _on_evaluation,
+    events.LimitNear: lambda state, _: replace(state, is_near_limit=True),
+    events.LimitReached: lambda state, fact: replace(state, limit=state.limit or fact.stop),
+    events.RunFinished: _on_end,
+    events.RunFailed: lambda state, fact: replace(state, status="failed", reason=fact.message),
 }
 
 
 def _with_progress(before: ResearchState, state: ResearchState) -> ResearchState:
-    """Advance the progress by the share of the remaining work that was done.
-
-    Work that a delegation adds makes later steps smaller, so the progress neither falls nor stands still.
-    """
+    """Advance the progress by the share of the remaining work that was done."""
+    # work that a delegation adds makes later steps smaller, so the progress neither falls nor stands still
     if state.status == "completed":
         return replace(state, progress=1.0)
     done_before, done_now = (sum(r.units for r in s.researchers) for s in (before, state))
     # units of work of all researchers: started, waiting, and expected in the planned rounds to come
-    rounds = max(0, state.target_rounds - state.round)
-    expected = rounds * max(1, FIRST_RESEARCHERS.get(state.complexity, 0) // 2)
-    planned = UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks) + expected)
-    units_left = planned - done_before
+    expected = max(0, state.target_rounds - state.round) * max(1, FIRST_RESEARCHERS.get(state.complexity, 0) // 2)
+    units_left = UNITS_PER_RESEARCHER * (len(state.researchers) + len(state.pending_tasks) + expected) - done_before
     if done_now <= done_before or units_left <= 0:
         return state
     progress = state.progress + (1.0 - state.progress) * (done_now - done_before) / units_left
     return replace(state, progress=min(progress, MAX_UNFINISHED_PROGRESS))
 
 
-def _check_tasks(fact: Fact, tasks: tuple[str, ...]) -> None:
+def _check_tasks(fact: events.Fact, tasks: tuple[str, ...]) -> None:
     if not 1 <= len(tasks) <= MAX_TASKS or any(not task.strip() for task in tasks):
         raise _impossible_fact(fact, f"it has {len(tasks)} tasks, not 1 to {MAX_TASKS} with words in them")
 
 
-def _require_researcher(state: ResearchState, name: str, fact: Fact) -> Researcher:
-    researcher = state.find_researcher(name)
+def _require_researcher(state: ResearchState, name: str, fact: events.Fact) -> Researcher:
+    researcher = next((r for r in state.researchers if r.id == name), None)
     if researcher is None:
         raise _impossible_fact(fact, f"there is no researcher {name}")
     return researcher
 
 
-def _require_running(state: ResearchState, name: str, fact: Fact) -> Researcher:
+def _require_running(state: ResearchState, name: str, fact: events.Fact) -> Researcher:
     researcher = _require_researcher(state, name, fact)
     if researcher.status != "running":
         raise _impossible_fact(fact, f"researcher {name} has already {researcher.status}")
@@ -321,5 +277,5 @@ def _replace_researcher(state: ResearchState, who: Researcher, **fields: Any) ->
     return replace(state, researchers=tuple(after if r.id == who.id else r for r in state.researchers))
 
 
-def _impossible_fact(fact: Fact, why: str) -> ResearchError:
+def _impossible_fact(fact: events.Fact, why: str) -> ResearchError:
     return ResearchError(f"the fact {fact.kind} must not happen here", cause=why, code="impossible_fact")

@@ -71,18 +71,17 @@ class LintedReport(Struct, frozen=True):
 
 def choose_folder(location: SaveLocation) -> PurePath:
     """Choose where to save: never in a home or system folder; in a folder for reports, else in the working folder."""
-    if location.cwd == location.home or _is_system_folder(location.cwd):
+    folder, text = location.cwd, location.cwd.as_posix().rstrip("/") or "/"
+    if folder.drive:
+        windows = ("windows", "program files", "program files (x86)")
+        is_of_system = len(folder.parts) <= 1 or folder.parts[1].casefold() in windows
+    else:
+        is_of_system = text in SYSTEM_FOLDERS or any(text.startswith(f"{root}/") for root in SYSTEM_ROOTS)
+    if folder == location.home or is_of_system:
         return location.temporary
     by_name = {name.casefold(): name for name in sorted(location.subfolders, reverse=True)}
-    folder = next((by_name[name] for name in PREFERRED_FOLDERS if name in by_name), "")
-    return location.cwd / folder if folder else location.cwd
-
-
-def _is_system_folder(folder: PurePath) -> bool:
-    text = folder.as_posix().rstrip("/") or "/"
-    if folder.drive:
-        return len(folder.parts) <= 1 or folder.parts[1].casefold() in ("windows", "program files", "program files (x86)")
-    return text in SYSTEM_FOLDERS or any(text.startswith(f"{root}/") for root in SYSTEM_ROOTS)
+    preferred = next((by_name[name] for name in PREFERRED_FOLDERS if name in by_name), "")
+    return folder / preferred if preferred else folder
 
 
 def make_file_name(question: str, letter: int, digit: int) -> str:
@@ -109,14 +108,11 @@ def make_slug(question: str) -> str:
 
 
 def render_front_matter(fields: Mapping[str, Any]) -> str:
-    """Render YAML front matter with JSON values, which every YAML parser reads and no text can break.
-
-    What Markdown would take for a tag, a link or an image is escaped: not every reader knows front matter.
-    """
+    """Render YAML front matter with JSON values, which every YAML parser reads and no text can break."""
+    # what Markdown would take for a tag, a link or an image is escaped: not every reader knows front matter
     dumped = {name: json.dumps(value, ensure_ascii=False) for name, value in fields.items() if value is not None}
     values = {name: _MARKUP.sub(lambda match: f"\\u{ord(match[0]):04x}", text) for name, text in dumped.items()}
-    lines = [f"{name}: {value}" for name, value in values.items()]
-    return "\n".join(["---", *lines, "---", ""])
+    return "\n".join(["---", *[f"{name}: {value}" for name, value in values.items()], "---", ""])
 
 
 def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, Any], path: str = "") -> str:

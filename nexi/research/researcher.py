@@ -30,7 +30,7 @@ from nexi.runs.private import PrivateTexts
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.types import Message, Page, ToolSpec
+from nexi.types import Message, Page
 from nexi.urls import hit_key
 
 MAX_SHARED_CHARS = 50_000
@@ -57,8 +57,7 @@ class _AgentEmit:
         self._agent = agent
 
     async def __call__(self, fact: Fact) -> None:
-        names = fact.__struct_fields__
-        await self._emit(replace(fact, agent=self._agent) if "agent" in names else fact)
+        await self._emit(replace(fact, agent=self._agent) if "agent" in fact.__struct_fields__ else fact)
 
     def delta(self, delta: Delta) -> None:
         return None
@@ -101,7 +100,16 @@ class ResearcherTask:
         me = self.researcher.id
         session = self._open_session()
         loop = factory.build_researcher(me, self.researcher.task, session, meter, self.shared, _AgentEmit(self.emit, me))
-        session.messages.append(Message("system", self._render_rules(loop.toolbox.specs)))
+        gathering = [f"`{s.name}`" for s in loop.toolbox.specs if s.name not in (SCRAPING_TOOL, REPORTING_TOOL)]
+        rules = render(
+            "researcher",
+            folder=self.prompts_folder,
+            question=self.question,
+            gathering=GATHERING_CALLS,
+            gathering_tools=", ".join(gathering),
+            today=self.today,
+        )
+        session.messages.append(Message("system", rules + self.instructions))
         session.messages += await self._collect_reports(0, session)
         session.add_question(self.researcher.task)
         try:
@@ -126,18 +134,6 @@ class ResearcherTask:
         session.pages = self.shared.pages
         session.private = self.shared.private
         return session
-
-    def _render_rules(self, specs: Sequence[ToolSpec]) -> str:
-        gathering = [f"`{s.name}`" for s in specs if s.name not in (SCRAPING_TOOL, REPORTING_TOOL)]
-        rules = render(
-            "researcher",
-            folder=self.prompts_folder,
-            question=self.question,
-            gathering=GATHERING_CALLS,
-            gathering_tools=", ".join(gathering),
-            today=self.today,
-        )
-        return rules + self.instructions
 
     async def _collect_reports(self, turn: int, session: Session) -> list[Message]:
         """Deliver new reports of other researchers in one message, so that the model does not take a report for its task."""

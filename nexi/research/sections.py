@@ -109,22 +109,19 @@ class SectionWriter:
             outline="\n".join(f"- {s.heading}" for s in self.sections),
             most_words=section_words(self.limits.words, len(self.sections)),
         )
+        room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
+        notes = cut_to_bytes("\n".join(f"- {finding}" for finding in findings), min(MAX_FINDINGS_BYTES, room // 4))
+        passages = _render_evidence(evidence, room - len(notes.encode()))
+        reported = f"\n\nNotes of the researchers:\n{notes}" if notes else ""
+        request = f"{passages}{reported}\n\nNow write the section “{section.heading}”. {section.covers}".rstrip()
         async with self.concurrency:
             self.show_progress(f"writing section {place + 1} of {len(self.sections)}: {section.heading}")
             try:
-                request = self._render_request(section, evidence, findings)
                 reply = await _request_text(rules, request, self.llm, self.limits)
             except LLMError as error:
                 return _WrittenSection(_quote_evidence(evidence), is_quoted=True, reason=str(error))
         text = clean_section(reply, numbers)
         return _WrittenSection(text) if text else _WrittenSection(_quote_evidence(evidence), is_quoted=True)
-
-    def _render_request(self, section: Section, evidence: Sequence[PageView], findings: Sequence[str]) -> str:
-        room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
-        notes = cut_to_bytes("\n".join(f"- {finding}" for finding in findings), min(MAX_FINDINGS_BYTES, room // 4))
-        passages = _render_evidence(evidence, room - len(notes.encode()))
-        reported = f"\n\nNotes of the researchers:\n{notes}" if notes else ""
-        return f"{passages}{reported}\n\nNow write the section “{section.heading}”. {section.covers}".rstrip()
 
 
 def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
@@ -161,10 +158,7 @@ def _reply_tokens(limits: EvaluationLimits) -> int:
 
 
 def clean_section(reply: str, numbers: set[int]) -> str:
-    """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers.
-
-    A line that ends in a colon stays with the list or table that it introduces; the first may be a remark about the task.
-    """
+    """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers."""
     body = LEAKED_TAGS.sub("", reply).strip()
     fenced = _FENCED.match(body)
     body = fenced[1] if fenced else body
@@ -174,6 +168,7 @@ def clean_section(reply: str, numbers: set[int]) -> str:
     lines = [line for line in body.split("\n") if not _HEADING_LINE.match(line.strip())]
     blocks = [block.strip() for block in re.split(r"\n\s*\n", "\n".join(lines))]
     paragraphs: list[str] = []
+    # a line that ends in a colon stays with the list or table that it introduces; the first may be a remark about the task
     for place, block in enumerate(blocks):
         following = blocks[place + 1] if place and block.endswith(":") and place + 1 < len(blocks) else ""
         is_lead_in = _LIST_OR_TABLE.match(following) and extract_citation_markers(following)

@@ -112,9 +112,6 @@ class ResearchState(Struct, frozen=True):
             return "Research: exploring"  # more rounds than planned, where a percentage would mislead
         return f"Research: {int(self.progress * 100)}%"
 
-    def find_researcher(self, name: str) -> Researcher | None:
-        return next((r for r in self.researchers if r.id == name), None)
-
 
 class PlanStep(Struct, frozen=True):
     """Divide the question into tasks."""

@@ -30,8 +30,18 @@ class ReportStream:
         self.released = False
 
     def receive(self, piece: str) -> None:
-        settled, self._pending = _split_settled(self._pending + piece)
-        self._append(settled)
+        """Take a piece; what comes after it can still make a leaked tag of its end, which stays pending."""
+        text, settled, at = self._pending + piece, [], 0
+        self._pending = ""
+        while (tag := text.find("<", at)) >= 0:
+            settled.append(text[at:tag])
+            length = _tag_length(text, tag)
+            if length is None:
+                self._pending, at = text[tag:], len(text)
+                break
+            settled.append("" if length else "<")
+            at = tag + (length or 1)
+        self._append("".join([*settled, text[at:]]))
 
     def finish(self) -> str:
         """End the reply: release what was pending, and return the whole report."""
@@ -56,19 +66,6 @@ class ReportStream:
             self._release(self.text)
 
 
-def _split_settled(text: str) -> tuple[str, str]:
-    """Split a text into the part that nothing after it can change, without leaked tags, and the rest."""
-    settled, at = [], 0
-    while (tag := text.find("<", at)) >= 0:
-        settled.append(text[at:tag])
-        length = _tag_length(text, tag)
-        if length is None:
-            return "".join(settled), text[tag:]
-        settled.append("" if length else "<")
-        at = tag + (length or 1)
-    return "".join([*settled, text[at:]]), ""
-
-
 def _tag_length(text: str, at: int) -> int | None:
     """Return how many characters to leave out at this angle bracket; None while that is not certain."""
     if text.startswith(_THOUGHT, at):
@@ -76,6 +73,5 @@ def _tag_length(text: str, at: int) -> int | None:
         return None if end < 0 else end + len(_THOUGHT_END) - at
     if tag_name := next((tag for tag in _TAGS if text.startswith(tag, at)), ""):
         return len(tag_name)
-    longest = max(map(len, _TAGS))
-    tail = text[at : at + longest]
+    tail = text[at : at + max(map(len, _TAGS))]
     return None if any(tag.startswith(tail) for tag in _TAGS) else 0

@@ -107,10 +107,8 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
     replay: AgentReplay = msgspec.field(default_factory=AgentReplay)
 
     async def run(self, call: ToolCall) -> ToolResult:
-        """Run a call; the tool names of an ordinary search are accepted too.
-
-        The fallbacks of the loop use those names, and some models know no others. `web_get` skips the handshake.
-        """
+        """Run a call; the tool names of an ordinary search are accepted too, and `web_get` skips the handshake."""
+        # the fallbacks of the loop use those names, and some models know no others
         if call.name == WEB_GET.name:
             self.phases.handshake_done = True
         return await super().run(replace(call, name=RESEARCH_TOOL_NAMES.get(call.name, call.name)))
@@ -140,8 +138,9 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         return "read_first_research"
 
     def runners(self) -> Mapping[str, Callable[[Mapping[str, Any]], Awaitable[ToolResult]]]:
-        single = {name: partial(self._run_extra_search, name) for name in self.extra_searchers}
-        return {SEARCH.name: self._run_search, SCRAPE.name: self._run_scrape, **single}
+        searches = {name: partial(self.search_source, name) for name in self.extra_searchers}
+        gathering = {name: partial(self._gather, search) for name, search in searches.items()}
+        return {SEARCH.name: partial(self._gather, self._web_search), SCRAPE.name: self._run_scrape, **gathering}
 
     async def extract_text(self, page: Page, arguments: Mapping[str, Any], room: int) -> str:
         """Return a short page whole and the relevant passages of a long one, verbatim, so that they can be verified."""
@@ -156,42 +155,40 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
 
     # gathering
 
-    async def _run_search(self, arguments: Mapping[str, Any]) -> ToolResult:
-        return self._refuse_gathering() or await self._gather(self.run_queries(self.searcher, arguments["queries"]))
-
-    async def _run_extra_search(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
-        return self._refuse_gathering() or await self._gather(self.search_source(name, arguments))
-
-    async def _gather(self, searching: Awaitable[ToolResult]) -> ToolResult:
+    async def _gather(
+        self, search: Callable[[Mapping[str, Any]], Awaitable[ToolResult]], arguments: Mapping[str, Any]
+    ) -> ToolResult:
+        if self.phases.gathered >= GATHERING_CALLS:
+            return error_result(f"all {GATHERING_CALLS} gathering calls are used; read pages with scrape, or write the report")
         self.phases.gathered += 1
-        result = self._trim_results(await searching)
+        result = await search(arguments)
+        if self.phases.gathered_bytes is None:  # an equal share of what gathering may use, so that pages fit after all calls
+            free = self.context.free_tokens() - int(self.context.window * FIRST_BATCH_SHARE)
+            self.phases.gathered_bytes = max(MIN_GATHERED_BYTES, free * BYTES_PER_TOKEN // GATHERING_CALLS)
+        if isinstance(result.value, tuple) and len(result.text.encode("utf-8", "replace")) > self.phases.gathered_bytes:
+            outcomes = _trim_outcomes(result.value, self.phases.gathered_bytes)
+            result = ToolResult(outcomes, to_json(render_searches(outcomes)), result.ok)
         calls_left = GATHERING_CALLS - self.phases.gathered
         note = "That was the last gathering call: scrape what matters now."
         if calls_left:
             note = f"{calls_left} gathering call{'s are' if calls_left > 1 else ' is'} left."
         return ToolResult(result.value, to_json({**json.loads(result.text), "note": note}), result.ok)
 
-    def _trim_results(self, result: ToolResult) -> ToolResult:
-        """Trim search results to an equal share of what gathering may use, so that pages still fit after all calls."""
-        if self.phases.gathered_bytes is None:
-            free = self.context.free_tokens() - int(self.context.window * FIRST_BATCH_SHARE)
-            self.phases.gathered_bytes = max(MIN_GATHERED_BYTES, free * BYTES_PER_TOKEN // GATHERING_CALLS)
-        if not isinstance(result.value, tuple) or len(result.text.encode("utf-8", "replace")) <= self.phases.gathered_bytes:
-            return result
-        outcomes = _trim_outcomes(result.value, self.phases.gathered_bytes)
-        return ToolResult(outcomes, to_json(render_searches(outcomes)), result.ok)
-
-    def _refuse_gathering(self) -> ToolResult | None:
-        if self.phases.gathered < GATHERING_CALLS:
-            return None
-        return error_result(f"all {GATHERING_CALLS} gathering calls are used; read pages with scrape, or write the report")
-
     # scraping
 
     async def _run_scrape(self, arguments: Mapping[str, Any]) -> ToolResult:
         urls = list(dict.fromkeys(arguments["urls"]))
         if not self.phases.handshake_done:
-            return self._answer_handshake(urls)
+            self.phases.handshake_done = True
+            readers = self.pool.read_by_others(urls, self.researcher)
+            fitting = min(self._count_fitting_pages(), sum(BATCH_SIZES))
+            form = {
+                "already_read_by_others": [{"url": url, "researcher": who} for url, who in readers.items()],
+                "pages_that_fit": fitting,
+                "note": f"Nothing was fetched yet. Call scrape again with at most {min(BATCH_SIZES[0], fitting)} URLs, "
+                "best those that no other researcher has read.",
+            }
+            return ToolResult((), to_json(form))
         if self.phases.batches >= len(BATCH_SIZES):
             return error_result("all scraping batches are used; write the report with final_answer")
         unread = self._list_unread_urls(urls)
@@ -219,23 +216,9 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         text = to_json({**render_pages(views), **({"not_read_in_this_batch": rest} if rest else {}), "note": note})
         return ToolResult(views, text, any(not v.error for v in views))
 
-    def _answer_handshake(self, urls: Sequence[str]) -> ToolResult:
-        self.phases.handshake_done = True
-        readers = self.pool.read_by_others(urls, self.researcher)
-        fitting = min(self._count_fitting_pages(), sum(BATCH_SIZES))
-        form = {
-            "already_read_by_others": [{"url": url, "researcher": who} for url, who in readers.items()],
-            "pages_that_fit": fitting,
-            "note": f"Nothing was fetched yet. Call scrape again with at most {min(BATCH_SIZES[0], fitting)} URLs, "
-            "best those that no other researcher has read.",
-        }
-        return ToolResult((), to_json(form))
-
     def _list_unread_urls(self, urls: Sequence[str]) -> list[str]:
-        """List the URLs that no earlier batch has read, in the order given; those that failed come last.
-
-        Pages that others have read stay in: the run has them already, so they are not fetched again.
-        """
+        """List the URLs that no earlier batch has read, in the order given; those that failed come last."""
+        # pages that others have read stay in: the run has them already, so they are not fetched again
         unread = [url for url in urls if hit_key(url) not in self.phases.read_keys]
         return sorted(unread, key=lambda url: hit_key(url) in self.phases.failed_keys)
 
@@ -260,8 +243,12 @@ def _trim_outcomes(outcomes: Sequence[SearchOutcome], max_bytes: int) -> tuple[S
     most = max((len(outcome.hits) for outcome in outcomes), default=0)
     chars = max((len(hit.snippet) for outcome in outcomes for hit in outcome.hits), default=0)
     trimmed = tuple(outcomes)
+
+    def cut(hit: Hit) -> Hit:
+        return hit if len(hit.snippet) <= chars else replace(hit, snippet=f"{hit.snippet[:chars]}…" if chars else "")
+
     while most > 1 or chars > 0:
-        trimmed = tuple(replace(o, hits=tuple(_cut_snippet(hit, chars) for hit in o.hits[:most])) for o in outcomes)
+        trimmed = tuple(replace(o, hits=tuple(cut(hit) for hit in o.hits[:most])) for o in outcomes)
         if len(to_json(render_searches(trimmed)).encode("utf-8", "replace")) <= max_bytes:
             break
         if chars > MIN_DESCRIPTION_CHARS or most <= 1:
@@ -269,10 +256,6 @@ def _trim_outcomes(outcomes: Sequence[SearchOutcome], max_bytes: int) -> tuple[S
         else:
             most -= 1
     return trimmed
-
-
-def _cut_snippet(hit: Hit, chars: int) -> Hit:
-    return hit if len(hit.snippet) <= chars else replace(hit, snippet=f"{hit.snippet[:chars]}…" if chars else "")
 
 
 def _parse_page_urls(text: str) -> list[str]:

@@ -56,8 +56,7 @@ def list_unembedded(db: sqlite3.Connection, count: int) -> list[Passage]:
 
 def read_passages(db: sqlite3.Connection, ranking: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
     """The chunks behind ids, each with the first source in scope that leads to it. What the disk has lost is left out."""
-    rows = _read_rows(db, [chunk for chunk, _ in ranking], scope_condition(scope))
-    row_by_chunk = {row[0]: row for row in rows}
+    row_by_chunk = {row[0]: row for row in _read_rows(db, [chunk for chunk, _ in ranking], scope_condition(scope))}
     return [_parse_passage(row_by_chunk[chunk], score) for chunk, score in ranking if chunk in row_by_chunk]
 
 
@@ -76,8 +75,7 @@ def _read_rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
     chunk, url, text, *about, tags, start, published, updated = row  # in the order of the fields of a Passage
-    rest = (*about, _parse_tags(tags), start, published, updated)
-    return Passage(str(chunk), url, chunk % CHUNKS, text, score, *rest)
+    return Passage(str(chunk), url, chunk % CHUNKS, text, score, *about, _parse_tags(tags), start, published, updated)
 
 
 def _parse_tags(text: str) -> tuple[str, ...]:
@@ -131,8 +129,7 @@ def _select_slots(db: sqlite3.Connection, scope: Scope) -> Array:
         return slots_of(db, f"SELECT b.slot, b.chunks FROM bodies b WHERE b.slot >= 0 {within} ORDER BY b.slot", where.values)  # noqa: S608
     sign = "<>" if scope.code else "="
     of_body = f"FROM chunks c JOIN bodies b ON b.id = c.id / {CHUNKS} WHERE b.slot >= 0"
-    sql = f"SELECT b.slot + c.id % {CHUNKS}, 1 {of_body} AND c.code {sign} '' {within} ORDER BY 1"
-    return slots_of(db, sql, where.values)
+    return slots_of(db, f"SELECT b.slot + c.id % {CHUNKS}, 1 {of_body} AND c.code {sign} '' {within} ORDER BY 1", where.values)
 
 
 def _chunks_in(db: sqlite3.Connection, slots: Sequence[int]) -> dict[int, int]:

@@ -53,8 +53,7 @@ def _domain_clause(domains: tuple[str, ...], mark: str) -> tuple[str, list[Value
 
 def reverse_domain(domain: str) -> str:
     """example.com as com.example. with a dot at its end."""
-    labels = [label for label in domain.strip().strip(".").lower().split(".") if label]
-    return ".".join(reversed(labels)) + "."
+    return ".".join(reversed([label for label in domain.strip().strip(".").lower().split(".") if label])) + "."
 
 
 def normalise_time(text: str) -> str:

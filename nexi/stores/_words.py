@@ -100,8 +100,7 @@ class WordIndex:
         for term in roots:
             having = self._count_pages(db, term)
             rarity = max(1e-6, math.log((pages - having + 0.5) / (having + 0.5)))
-            last = f"{term}\U0010ffff" if _is_prefix(term) else term
-            for body, titles, texts in db.execute(sql, (term, last, *bodies)):
+            for body, titles, texts in db.execute(sql, (term, f"{term}\U0010ffff" if _is_prefix(term) else term, *bodies)):
                 chunks, norm = about[body]
                 count = PAGE_TITLE * titles / chunks + PAGE_TEXT * texts  # every chunk has the title
                 worth[body] += rarity * count * (_SATURATION + 1) / (count + norm)

@@ -43,8 +43,13 @@ class StoreTransaction:
         for page in pages:
             body = self._put_body(page)
             self._put_source(page.source, body)
-            if page.vectors:
-                self._put_vectors(body, page.vectors, dims)
+            if page.vectors:  # into new slots: a reader may be looking at the old ones
+                slot, count = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
+                if slot >= 0:
+                    self._free_slots(slot, count)
+                rows = unit_rows(page.vectors, dims)
+                self._write_rows(self._take_slots(body, len(rows)), rows)
+                self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", span_of(body))
         self._index_words()
         self._next_slot()
 
@@ -156,8 +161,7 @@ class StoreTransaction:
         host = _scope.reverse_domain(clean.domain) if clean.domain else ""
         times_and_tags = (clean.fetched_at, json.dumps(clean.tags), clean.published, clean.updated)
         row = (key_of(source.url), clean.url, body, clean.title, clean.domain, host, clean.language, *times_and_tags)
-        before = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone()
-        number, former_body = before or (None, body)
+        number, former_body = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone() or (None, body)
         if number is None:
             number = self._db.execute(_NEW_SOURCE, row).lastrowid
         else:
@@ -183,15 +187,6 @@ class StoreTransaction:
             self._db.execute("UPDATE bodies SET slot = -1 WHERE id = ?", (body,))
             self._free_slots(slot, count)
 
-    def _put_vectors(self, body: int, vectors: Sequence[Vector], dims: int) -> None:
-        """Into new slots: a reader may be looking at the old ones."""
-        slot, count = self._db.execute("SELECT slot, chunks FROM bodies WHERE id = ?", (body,)).fetchone()
-        if slot >= 0:
-            self._free_slots(slot, count)
-        rows = unit_rows(vectors, dims)
-        self._write_rows(self._take_slots(body, len(rows)), rows)
-        self._db.execute("DELETE FROM unembedded WHERE id BETWEEN ? AND ?", span_of(body))
-
     def _take_slots(self, body: int, count: int) -> int:
         slot = self._read_number("slots")
         set_meta(self._db, "slots", slot + count)
@@ -208,25 +203,22 @@ class StoreTransaction:
 
     def _next_slot(self) -> None:
         if self._read_number("holes") > max(self._min_holes, self._read_number("slots") * MAX_HOLE_SHARE):
-            self._close_ranks()
+            # move the vectors that are left into files of a new epoch, without holes
+            epoch, dims, slots = self._read_number("epoch"), self._read_number("dims"), self._read_number("slots")
+            self._vectors.flush()
+            vectors = VectorReader(self._vectors.store).read_vectors(epoch, slots, dims)
+            end = 0
+            sql = "SELECT id, slot, chunks FROM bodies WHERE slot >= 0 ORDER BY slot"
+            for body, slot, count in self._db.execute(sql).fetchall():
+                self._vectors.write(epoch + 1, end, vectors.rows[slot : slot + count])
+                self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (end, body))
+                end += count
+            self._begin_epoch(epoch + 1, end)
+            self._freed.clear()
+            self._wrote = True
         if self._wrote:
             self._vectors.flush()
         self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-
-    def _close_ranks(self) -> None:
-        """Move the vectors that are left into files of a new epoch, without holes."""
-        epoch, dims, slots = self._read_number("epoch"), self._read_number("dims"), self._read_number("slots")
-        self._vectors.flush()
-        vectors = VectorReader(self._vectors.store).read_vectors(epoch, slots, dims)
-        end = 0
-        sql = "SELECT id, slot, chunks FROM bodies WHERE slot >= 0 ORDER BY slot"
-        for body, slot, count in self._db.execute(sql).fetchall():
-            self._vectors.write(epoch + 1, end, vectors.rows[slot : slot + count])
-            self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (end, body))
-            end += count
-        self._begin_epoch(epoch + 1, end)
-        self._freed.clear()
-        self._wrote = True
 
 
 _NAMES = "key, url, body, title, domain, host, language, fetched_at, tags, published, updated"

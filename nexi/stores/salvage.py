@@ -112,8 +112,7 @@ def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[Row
         yield row
     else:
         return
-    backwards = list(_until_damage(db, table, columns, "DESC"))
-    tail = [row for row in backwards if row is not None and int(row[0]) > low]
+    tail = [row for row in _until_damage(db, table, columns, "DESC") if row is not None and int(row[0]) > low]
     high = int(tail[-1][0]) if tail else low + CHUNKS
     yield from (row for row in (_read_row(db, table, columns, number) for number in range(low + 1, high)) if row)
     yield from reversed(tail)
@@ -276,8 +275,7 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
         version = schema.VERSION
         with suppress(sqlite3.DatabaseError):
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        columns = _SOURCE + (_DATES if version >= 6 else "")
-        sources = list(_read_rows(db, "sources", columns))
+        sources = list(_read_rows(db, "sources", _SOURCE + (_DATES if version >= 6 else "")))
         for start in range(0, len(sources), BATCH_SIZE):
             batch = list(_saved_pages(db, sources[start : start + BATCH_SIZE], bodies, old_vectors, saved_pages))
             _thread.in_transaction(new, partial(StoreTransaction(new, vectors, schema.MIN_HOLES).put, batch, embedder))

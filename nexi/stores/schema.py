@@ -155,8 +155,7 @@ def _terms_of_bodies(bodies: Sequence[IndexedBody]) -> tuple[list[tuple[int, str
 
 def _count_pages(db: sqlite3.Connection, pages: int, page_terms: int) -> None:
     """Keep how many pages there are, and how many terms they have, which BM25 over pages needs."""
-    amounts = ((pages, "pages"), (page_terms, "page_terms"))
-    db.executemany("UPDATE meta SET value = value + ? WHERE key = ?", amounts)
+    db.executemany("UPDATE meta SET value = value + ? WHERE key = ?", ((pages, "pages"), (page_terms, "page_terms")))
 
 
 def _run_script(db: sqlite3.Connection, script: str) -> None:

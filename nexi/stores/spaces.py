@@ -42,8 +42,7 @@ class SqliteSpaces:
 
     def change(self, space: Space) -> None:
         space = check_space(space)
-        statement = "update spaces set settings = ? where name = ? returning name"
-        if not self._fetch(statement, encode_space(space), space.name):
+        if not self._fetch("update spaces set settings = ? where name = ? returning name", encode_space(space), space.name):
             raise no_such_space(space.name)
 
     def remove(self, name: str) -> None:

@@ -117,10 +117,9 @@ class SqliteStore:
         return await self._run_reading(search)
 
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
-        def search(db: sqlite3.Connection) -> list[Passage]:
-            return _reading.read_passages(db, self._nearest.search(db, vector, embedder, count, scope), scope)
-
-        return await self._run_reading(search)
+        return await self._run_reading(
+            lambda db: _reading.read_passages(db, self._nearest.search(db, vector, embedder, count, scope), scope)
+        )
 
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         return await self._run_reading(lambda db: _reading.list_unembedded(db, count))

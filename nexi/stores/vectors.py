@@ -248,8 +248,7 @@ def _likely_slots(bits: Array, query: Array, count: int, slots: Array) -> Array:
     query_bits = _sign_bits(query.reshape(1, -1))[0]
     distances = np.empty(len(bits), np.uint16)
     for start in range(0, len(bits), BLOCK):
-        differing = np.bitwise_count(bits[start : start + BLOCK] ^ query_bits)
-        distances[start : start + BLOCK] = _row_sums(differing)
+        distances[start : start + BLOCK] = _row_sums(np.bitwise_count(bits[start : start + BLOCK] ^ query_bits))
     if slots is not None:
         distances = distances[slots]
     if len(distances) > count:

@@ -46,8 +46,7 @@ async def summarise(llm: LLM, text: str, question: str, instructions: str, limit
 
 async def pick_chunks(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
     """Return the passages the model chose, verbatim and in order; the beginning of the page if it chose none."""
-    parts = chunk_markdown(text, MAX_CHUNK_CHARS)[:MAX_CHUNKS]
-    chunks = [text[chunk.start : chunk.end].strip("\n") for chunk in parts]
+    chunks = [text[chunk.start : chunk.end].strip("\n") for chunk in chunk_markdown(text, MAX_CHUNK_CHARS)[:MAX_CHUNKS]]
     listing = "\n\n".join(f"[chunk {i}]\n{chunk}" for i, chunk in enumerate(chunks))
     prompt = render("chunks", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question.")
     schema = object_schema({"pick": {"type": "array", "items": {"type": "integer"}, "maxItems": len(chunks)}})

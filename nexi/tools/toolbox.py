@@ -140,8 +140,7 @@ class Toolbox(Struct, frozen=True):
             self.session.allow_file_urls(h.url for h in files)
             for hit in files:
                 self.session.private.add(hit.snippet)
-        rows = zip_longest(*(o.hits for o in outcomes))
-        self.reader.prefetch(h.url for row in rows for h in row if h and is_web_url(h.url))
+        self.reader.prefetch(h.url for row in zip_longest(*(o.hits for o in outcomes)) for h in row if h and is_web_url(h.url))
         return ToolResult(outcomes, to_json(render_searches(outcomes)), any(o.hits for o in outcomes))
 
     def user_words(self) -> str:
@@ -189,7 +188,7 @@ class Toolbox(Struct, frozen=True):
             return PageView(url, error=reason), None
         async with limit:
             try:
-                async with asyncio.timeout(self._seconds_left()):
+                async with asyncio.timeout(None if self.deadline is None else self.deadline - self.clock.monotonic()):
                     page = await self.reader.read(url)
             except FetchError as error:
                 # What a log does not hold had not arrived when the run was recorded, and is reported as it was then.
@@ -198,8 +197,12 @@ class Toolbox(Struct, frozen=True):
             except TimeoutError:
                 return PageView(url, error=OUT_OF_TIME), None
             text = await self.extract_text(page, arguments, share)
+        body = text.encode("utf-8", "replace")
+        if len(body) > share:  # a text never has more tokens than bytes
+            beginning = body[:share].decode("utf-8", "ignore")
+            text = f"{beginning}\n\n[cut here: {len(text) - len(beginning)} more characters; read on with get_full and part]"
         day, today = plausible_day(page.imprint), self.clock.now().date().isoformat()
-        return PageView(url, title=page.title, text=_cut_to_bytes(text, share), day=day, read_on=today), page
+        return PageView(url, title=page.title, text=text, day=day, read_on=today), page
 
     async def _number_page(self, viewed: tuple[PageView, Page | None]) -> PageView:
         """Give a page its citation number when it is handed to the model."""
@@ -229,9 +232,10 @@ class Toolbox(Struct, frozen=True):
             return text if text is page.text else f"{text}\n\n{READ_ON_NOTE}"
         numbers = CHUNK_NUMBER_BYTES if arguments.get("use_chunks") else 0
         text = await self._choose_passages(page, instructions, self.extract_bytes - numbers)
+        limits = ExtractLimits(self.deadline, self.prompts_folder, self.extract_bytes, self.summary_tokens)
         if arguments.get("use_chunks"):
-            return await pick_chunks(self.extractor, text, self.question, instructions, self._limits())
-        return await summarise(self.extractor, text, self.question, instructions, self._limits())
+            return await pick_chunks(self.extractor, text, self.question, instructions, limits)
+        return await summarise(self.extractor, text, self.question, instructions, limits)
 
     async def _choose_passages(self, page: Page, instructions: str, room: int) -> str:
         """A page that fits, whole; of a longer one the passages that a search found and those that speak to the question."""
@@ -239,12 +243,6 @@ class Toolbox(Struct, frozen=True):
             return page.text
         query, passages = f"{self.question} {instructions}".strip(), self.session.found_passages(page)
         return await asyncio.to_thread(self.session.excerpt, page.text, query, room, passages)
-
-    def _seconds_left(self) -> float | None:
-        return None if self.deadline is None else self.deadline - self.clock.monotonic()
-
-    def _limits(self) -> ExtractLimits:
-        return ExtractLimits(self.deadline, self.prompts_folder, self.extract_bytes, self.summary_tokens)
 
 
 def _texts_in(value: object) -> Iterator[str]:
@@ -258,12 +256,3 @@ def _texts_in(value: object) -> Iterator[str]:
     elif isinstance(value, Sequence):
         for inner in value:
             yield from _texts_in(inner)
-
-
-def _cut_to_bytes(text: str, limit: int) -> str:
-    """Cut a text to at most `limit` bytes, with a note; a text never has more tokens than bytes."""
-    body = text.encode("utf-8", "replace")
-    if len(body) <= limit:
-        return text
-    beginning = body[:limit].decode("utf-8", "ignore")
-    return f"{beginning}\n\n[cut here: {len(text) - len(beginning)} more characters; read on with get_full and part]"

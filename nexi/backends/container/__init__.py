@@ -149,7 +149,7 @@ class Lifecycle:
         if state is None:
             return ContainerStatus(running=False)
         engine = ContainerEngine(state.command, self._runner)
-        if state.is_wanted:
+        if state.kept or state.users:
             self._file.write(state)
             if not engine.is_running(state.container, patience):
                 return replace(_build_status(state, healthy=False), running=False, url="")
@@ -159,8 +159,7 @@ class Lifecycle:
         if result.code and engine.is_running(state.container, patience):
             self._file.write(state)
             cause, fix = f"{engine.command} rm: {result.last_output}", f"run `{engine.command} rm -f {state.container}`"
-            message = "the SearXNG container could not be stopped"
-            raise BackendError(message, code="container_failed", cause=cause, fix=fix)
+            raise BackendError("the SearXNG container could not be stopped", code="container_failed", cause=cause, fix=fix)
         self._file.forget()
         return ContainerStatus(running=False)
 
@@ -168,8 +167,12 @@ class Lifecycle:
         """A state whose container answers: the one that runs, or a new one."""
         draft = settings.draft_settings(self.options.own_settings, self.options.proxies, self.options.engine_keys)
         image = image_reference(self.options.image, self.options.tag)
-        if state and self._is_usable(state, (image, draft.digest), patience):
-            return state
+        # a container with other settings is replaced as soon as it is unused
+        if state and state.port and ((state.image, state.settings) == (image, draft.digest) or state.users):
+            engine = ContainerEngine(state.command, self._runner)
+            is_running = self._runner.has_command(state.command) and engine.is_running(state.container, patience)
+            if is_running and self._comes_up(engine, state, patience.at_most(OLD_ONE_S)):
+                return state
         engine = choose_engine(self._runner, patience, preferred=state.command if state else "")
         if not engine.has_image(image, patience):
             engine.pull(image, patience)
@@ -177,15 +180,6 @@ class Lifecycle:
         users, kept = (state.users, state.kept) if state else ((), False)
         fresh = State(engine.command, self.options.container, image, draft.digest, users=users, kept=kept)
         return self._start_container(engine, fresh, patience)
-
-    def _is_usable(self, state: State, image_and_digest: tuple[str, str], patience: Patience) -> bool:
-        """A container with other settings is replaced as soon as it is unused."""
-        if not state.port or ((state.image, state.settings) != image_and_digest and not state.users):
-            return False
-        engine = ContainerEngine(state.command, self._runner)
-        if not self._runner.has_command(state.command) or not engine.is_running(state.container, patience):
-            return False
-        return self._comes_up(engine, state, patience.at_most(OLD_ONE_S))
 
     def _start_container(self, engine: ContainerEngine, state: State, patience: Patience) -> State:
         self._file.write(state.with_user(self._me))

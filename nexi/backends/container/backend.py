@@ -35,7 +35,25 @@ class ContainerBackend:
         self._may_have_joined = False
 
     async def search(self, query: Query) -> list[Hit]:
-        backend = await self._start_backend()
+        async with self._starting:
+            if self._backend is None:
+                if self._failure and self._monotonic() < self._failure[1]:
+                    raise _as_backend_error(self._failure[0])
+                if not self._may_have_joined:
+                    self._may_have_joined = True
+                    atexit.register(self._lifecycle.leave)
+                patience = self._lifecycle.patience(START_S)
+                try:
+                    url = await asyncio.to_thread(self._lifecycle.join, patience)
+                except asyncio.CancelledError:
+                    patience.give_up()
+                    raise
+                except NexiError as error:
+                    failure = _as_backend_error(error)
+                    self._failure = (failure, self._monotonic() + FAILED_FOR_S)
+                    raise failure from error
+                self._backend = self._connect(url)
+            backend = self._backend
         try:
             return await backend.search(query)
         except BackendError as error:
@@ -47,28 +65,6 @@ class ContainerBackend:
         if self._may_have_joined:
             await asyncio.to_thread(self._lifecycle.leave)
             atexit.unregister(self._lifecycle.leave)
-
-    async def _start_backend(self) -> SearchBackend:
-        async with self._starting:
-            if self._backend is not None:
-                return self._backend
-            if self._failure and self._monotonic() < self._failure[1]:
-                raise _as_backend_error(self._failure[0])
-            if not self._may_have_joined:
-                self._may_have_joined = True
-                atexit.register(self._lifecycle.leave)
-            patience = self._lifecycle.patience(START_S)
-            try:
-                url = await asyncio.to_thread(self._lifecycle.join, patience)
-            except asyncio.CancelledError:
-                patience.give_up()
-                raise
-            except NexiError as error:
-                failure = _as_backend_error(error)
-                self._failure = (failure, self._monotonic() + FAILED_FOR_S)
-                raise failure from error
-            self._backend = self._connect(url)
-            return self._backend
 
 
 def _as_backend_error(error: NexiError) -> BackendError:

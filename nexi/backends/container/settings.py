@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from nexi.errors import ConfigError
-from nexi.files import make_private_directory, replace_file, store_error
+from nexi.files import make_private_directory, replace_file, translate_os_errors
 
 __all__ = ["draft_settings", "write_settings"]
 
@@ -61,8 +61,7 @@ class SettingsDraft(Struct, frozen=True):
 def draft_settings(own: Path, proxies: tuple[str, ...], engine_keys: Mapping[str, str]) -> SettingsDraft:
     """The user's own version where there is one, else the default. Raises ConfigError."""
     try:
-        path = own if own.is_file() else Path(__file__).with_name(DEFAULT)
-        text = path.read_text(encoding="utf-8-sig")
+        text = (own if own.is_file() else Path(__file__).with_name(DEFAULT)).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise ConfigError(f"{own} cannot be read", cause=cause, fix="make it UTF-8 text that you may read") from error
@@ -73,9 +72,7 @@ def draft_settings(own: Path, proxies: tuple[str, ...], engine_keys: Mapping[str
 
 def write_settings(draft: SettingsDraft, path: Path) -> None:
     """The file to mount, with a new secret."""
-    try:
+    with translate_os_errors("the settings of SearXNG were not written", path):
         make_private_directory(path.parent)
         replace_file(path, draft.fill_in(secrets.token_hex(32)).encode())
         path.chmod(READABLE_INSIDE)
-    except OSError as error:
-        raise store_error("the settings of SearXNG were not written", path, error) from error

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from nexi.backends.container.patience import Patience
 from nexi.errors import BackendError
-from nexi.files import PRIVATE_FILE, make_private_directory, replace_file, store_error, take_lock
+from nexi.files import PRIVATE_FILE, make_private_directory, replace_file, take_lock, translate_os_errors
 
 __all__ = ["State", "StateFile", "User", "process_began"]
 
@@ -48,10 +48,6 @@ class State(Struct, frozen=True, tag=SCHEMA, tag_field="schema"):
     users: tuple[User, ...] = ()
     kept: bool = False
 
-    @property
-    def is_wanted(self) -> bool:
-        return self.kept or bool(self.users)
-
     def with_user(self, user: User) -> State:
         return replace(self, users=(*self.without_seat(user.seat).users, user))
 
@@ -78,11 +74,9 @@ class StateFile:
     @contextmanager
     def hold_lock(self, patience: Patience) -> Iterator[None]:
         """Hold the lock. Raises BackendError when another process holds it for too long."""
-        try:
+        with translate_os_errors("the state of SearXNG cannot be used", self._lock):
             make_private_directory(self._lock.parent)
             fd = os.open(self._lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), PRIVATE_FILE)
-        except OSError as error:
-            raise store_error("the state of SearXNG cannot be used", self._lock, error) from error
         try:
             while not take_lock(fd):
                 if patience.seconds_left() <= 0:
@@ -97,25 +91,20 @@ class StateFile:
 
     def read(self) -> State | None:
         """The state without users that are gone."""
-        try:
-            state = decode_state(self.path.read_bytes())
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise store_error("the state of SearXNG cannot be read", self.path, error) from error
+        with translate_os_errors("the state of SearXNG cannot be read", self.path):
+            try:
+                state = decode_state(self.path.read_bytes())
+            except FileNotFoundError:
+                return None
         return replace(state, users=tuple(u for u in state.users if self._began(u.pid) == u.started)) if state else None
 
     def write(self, state: State) -> None:
-        try:
+        with translate_os_errors("the state of SearXNG was not written", self.path):
             replace_file(self.path, msgspec.json.format(msgspec.json.encode(state)) + b"\n")
-        except OSError as error:
-            raise store_error("the state of SearXNG was not written", self.path, error) from error
 
     def forget(self) -> None:
-        try:
+        with translate_os_errors("the state of SearXNG was not removed", self.path):
             self.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise store_error("the state of SearXNG was not removed", self.path, error) from error
 
 
 def process_began(pid: int) -> str:

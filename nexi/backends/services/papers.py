@@ -88,9 +88,6 @@ def unfold_works(name: str, mark: str) -> Callable[[Any], Any]:
     return lambda data: data.get(name, [data] if mark in data else None) if isinstance(data, dict) else None
 
 
-# OpenAlex
-
-
 def openalex_request(query: Query, caller: Caller) -> BackendRequest:
     own = {"mailto": caller.contact, "api_key": caller.key}
     if doi := read_doi(query.text):
@@ -125,9 +122,6 @@ def _find_versions(addresses: Iterable[str]) -> tuple[str, ...]:
         if doi := read_doi(address) or (f"10.48550/arxiv.{number.partition('v')[0]}" if number[:1].isdigit() else ""):
             dois.append(doi)
     return tuple(dict.fromkeys(dois))
-
-
-# Crossref
 
 
 def crossref_request(query: Query, caller: Caller) -> BackendRequest:
@@ -184,9 +178,6 @@ def _join_names(row: Row, path: str) -> tuple[str, ...]:
     return tuple(join_parts((read_line(a, "given"), read_line(a, "family")), " ") or read_line(a, "name") for a in authors)
 
 
-# Europe PMC
-
-
 def europepmc_request(query: Query, caller: Caller) -> BackendRequest:
     doi = read_doi(query.text)
     words = f'DOI:"{doi}"' if doi else query.text
@@ -231,15 +222,8 @@ def _choose_standing(notices: Iterable[tuple[str, str]], kinds: Iterable[str]) -
     return standing, notice
 
 
-# Unpaywall: a paper by its DOI, for its open copy
-
-
-def unpaywall_request(query: Query, caller: Caller) -> BackendRequest:
-    """What is no DOI is known to nobody there. It refuses a request without an address, and is not asked without one."""
-    return caller.build_request(f"/v2/{quote(read_doi(query.text) or query.text, safe='/')}", {"email": caller.contact})
-
-
 def read_unpaywall(row: Row, caller: Caller) -> Hit | None:
+    """A paper by its DOI, for its open copy."""
     locations = dig_rows(row, "oa_locations")
     # A copy in a repository goes before the publisher's, who may refuse programs.
     copies = [location for location in locations if read_line(location, "host_type") == "repository"]
@@ -297,9 +281,6 @@ def _pubmed_url(number: str) -> str:
     return f"https://pubmed.ncbi.nlm.nih.gov/{number}/" if number.isdigit() else ""
 
 
-# Semantic Scholar
-
-
 def semanticscholar_request(query: Query, caller: Caller) -> BackendRequest:
     fields = "title,abstract,year,venue,journal,citationCount,externalIds,openAccessPdf,url,publicationDate,authors"
     params = {"query": query.text.replace("-", " "), "limit": str(min(query.count, 50)), "fields": fields}
@@ -314,22 +295,10 @@ def read_semanticscholar(row: Row, caller: Caller) -> Hit | None:
     return _build_hit("semanticscholar", row, _doi_url(paper.doi) or paper.open_url or read_web_url(row, "url"), paper)
 
 
-# DOAJ
-
-
-def doaj_request(query: Query, caller: Caller) -> BackendRequest:
-    words = quote(query.text.replace("/", " "), safe="")
-    return caller.build_request(f"/search/articles/{words}", {"pageSize": str(min(query.count, 50))})
-
-
 def read_doaj(row: Row, caller: Caller) -> Hit | None:
-    about = row.get("bibjson")
-    ids = {read_line(item, "type").lower(): read_line(item, "id") for item in dig_rows(about, "identifier")}
+    ids = {read_line(item, "type").lower(): read_line(item, "id") for item in dig_rows(row.get("bibjson"), "identifier")}
     paper = replace(_read_paper("doaj", row), doi=read_doi(ids.get("doi", "")))
     return _build_hit("doaj", row, paper.open_url or _doi_url(paper.doi), paper, published=paper.year)
-
-
-# Zenodo
 
 
 def read_zenodo(row: Row, caller: Caller) -> Hit | None:
@@ -343,9 +312,6 @@ def read_zenodo(row: Row, caller: Caller) -> Hit | None:
         versions=_find_versions([read_line(row, "conceptdoi")]),
     )
     return _build_hit("zenodo", row, url, paper, published=day, extra=(read_line(row, "metadata.resource_type.title"),))
-
-
-# ClinicalTrials.gov
 
 
 def read_clinicaltrials(row: Row, caller: Caller) -> Hit | None:
@@ -369,13 +335,19 @@ FORMS = {
         unfold_works("items", "DOI"), missing_is_empty=True),
     "europepmc": ServiceForm("https://www.ebi.ac.uk/europepmc/webservices/rest", europepmc_request, read_europepmc,
         "resultList.result"),
-    "unpaywall": ServiceForm("https://api.unpaywall.org", unpaywall_request, read_unpaywall, "", unfold_works("", "doi"),
-        missing_is_empty=True),
+    # What is no DOI is known to nobody there. It refuses a request without an address, and is not asked without one.
+    "unpaywall": ServiceForm("https://api.unpaywall.org",
+        lambda query, caller: caller.build_request(
+            f"/v2/{quote(read_doi(query.text) or query.text, safe='/')}", {"email": caller.contact}),
+        read_unpaywall, "", unfold_works("", "doi"), missing_is_empty=True),
     "pubmed": ServiceForm("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", pubmed_request, read_pubmed, "result",
         unfold_pubmed, follow=follow_pubmed, first_rows="esearchresult.idlist"),
     "semanticscholar": ServiceForm("https://api.semanticscholar.org/graph/v1", semanticscholar_request, read_semanticscholar,
         "data", is_empty=lambda data: dig(data, "total") == 0),
-    "doaj": ServiceForm("https://doaj.org/api", doaj_request, read_doaj, "results"),
+    "doaj": ServiceForm("https://doaj.org/api",
+        lambda query, caller: caller.build_request(
+            f"/search/articles/{quote(query.text.replace('/', ' '), safe='')}", {"pageSize": str(min(query.count, 50))}),
+        read_doaj, "results"),
     "zenodo": ServiceForm("https://zenodo.org/api", search_by("/records", "q", "size", {"sort": "bestmatch"}, most=25),
         read_zenodo, "hits.hits"),
     "clinicaltrials": ServiceForm("https://clinicaltrials.gov/api/v2",

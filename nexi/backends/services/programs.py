@@ -52,8 +52,7 @@ def read_npm(row: Row, caller: Caller) -> Hit | None:
     name, version = read_line(row, "package.name"), read_line(row, "package.version")
     url = read_web_url(row, "package.links.npm") or (f"https://www.npmjs.com/package/{name}" if name else "")
     facts = (f"version {version}", read_line(row, "package.license"), read_line(row, "package.description"))
-    day = read_day(row, "package.date")
-    return Hit(url, f"{name} {version}", join_parts(facts), day, "npm") if name and url else None
+    return Hit(url, f"{name} {version}", join_parts(facts), read_day(row, "package.date"), "npm") if name and url else None
 
 
 def read_crates(row: Row, caller: Caller) -> Hit | None:

@@ -90,11 +90,6 @@ def read_wayback(row: Row, caller: Caller) -> Hit | None:
     return Hit(secure_url, f"Archived copy of {day}", f"HTTP {read_line(row, 'status')}", day, "wayback")
 
 
-def unfold_snapshots(snapshots: Any) -> Any:
-    """The nearest copy, where there is one."""
-    return [dig(snapshots, "closest")] if isinstance(snapshots, dict) else None
-
-
 FORMS = {
     "marginalia": ServiceForm("https://api2.marginalia-search.com", marginalia_request, read_marginalia, "results"),
     "mwmbl": ServiceForm("https://api.mwmbl.org/api/v1", search_by("/search/", "s"), read_mwmbl),
@@ -104,5 +99,6 @@ FORMS = {
     "gdelt": ServiceForm("https://api.gdeltproject.org/api/v2/doc", gdelt_request, read_gdelt, "articles",
         is_empty=lambda data: data == {}),
     "archive": ServiceForm("https://archive.org", archive_request, read_archive, "response.docs"),
-    "wayback": ServiceForm("https://archive.org", wayback_request, read_wayback, "archived_snapshots", unfold_snapshots),
+    "wayback": ServiceForm("https://archive.org", wayback_request, read_wayback, "archived_snapshots",
+        lambda snapshots: [dig(snapshots, "closest")] if isinstance(snapshots, dict) else None),
 }  # fmt: skip

@@ -112,8 +112,7 @@ def _load_minilm(model: str, cache: Path) -> Encode:
             ids = np.array([one.ids for one in encodings], np.int64)
             mask = np.array([one.attention_mask for one in encodings], np.int64)
             inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-            layer = session.run(None, inputs)[0]
-            rows.update(zip(places, (layer * mask[:, :, None]).sum(axis=1), strict=True))
+            rows.update(zip(places, (session.run(None, inputs)[0] * mask[:, :, None]).sum(axis=1), strict=True))
         return [rows[i] for i in range(len(texts))]
 
     return encode

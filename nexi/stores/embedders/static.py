@@ -41,8 +41,7 @@ class StaticEmbedder:
         self._folder = folder
         self._loaded: tuple[Any, Pieces] | None = None
         self._weights = _only_file(self._find_folder(), "weights/*.safetensors")
-        header = _read_header(self._weights)[0]
-        self._dims = int(header["shape"][1])
+        self._dims = int(_read_header(self._weights)[0]["shape"][1])
 
     @property
     def name(self) -> str:

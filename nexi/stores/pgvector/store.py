@@ -126,9 +126,27 @@ class PgvectorStore:
         return await self._database.in_thread(search)
 
     async def dense(self, vector: Vector, *, embedder: str, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
-        return await self._database.in_thread(
-            lambda: self._read_passages(self._search_vectors(vector, embedder, count, scope), scope)
-        )
+        def search() -> list[Passage]:
+            embeddings = self._list_embeddings([c.id for c in self._list_collections()])
+            matches = [e for e in embeddings if e.is_of(embedder, len(vector))]
+            usable = {e.collection: e for state in ("former", "current") for e in matches if e.state == state}
+            if not usable:
+                for e in embeddings:
+                    if e.state == "current":
+                        raise _faults.other_embedder(e.embedder, e.dims, embedder, len(vector))
+                return []
+            condition, values = _chunk_condition(scope)
+            join = f"join chunks c on c.id = v.chunk where true {condition} and" if condition else "where"
+            vectors = {"vector": _format_vector(vector), "embeddings": [e.id for e in usable.values()]}
+            rows = self._fetch(
+                "select v.chunk, 1 - (v.vector <=> %(vector)s::vector) as score from chunk_vectors v "  # noqa: S608
+                f"{join} v.embedding = any(%(embeddings)s) order by v.vector <=> %(vector)s::vector, v.chunk limit %(count)s",
+                {**values, **vectors, "count": max(0, count)},
+            )
+            # a vector of zeros is near nothing
+            return self._read_passages([(chunk, score) for chunk, score in rows if score == score], scope)
+
+        return await self._database.in_thread(search)
 
     async def list_unembedded(self, count: int = 100) -> list[Passage]:
         def read() -> list[Passage]:
@@ -142,25 +160,25 @@ class PgvectorStore:
         return await self._database.in_thread(read)
 
     async def stats(self) -> StoreStats:
-        return await self._database.in_thread(self._read_stats)
+        def read() -> StoreStats:
+            collections = self._list_collections()
+            ids = [c.id for c in collections]
+            pages, words = self._fetch(
+                "select (select count(*) from sources where collection = any(%(ids)s)), coalesce(sum(words), 0) "
+                "from bodies where collection = any(%(ids)s)",
+                {"ids": ids},
+            )[0]
+            embeddings = self._list_embeddings(ids)
+            own = [c.id for c in collections if c.is_own]
+            current = sorted((e for e in embeddings if e.state == "current"), key=lambda e: e.collection not in own)
+            embedding = current[0] if current else _Embedding(0, 0, "", 0, "")
+            unembedded = 0
+            if own and self._fetch(_HAS_PGVECTOR)[0][0]:
+                unembedded = self._fetch("select count(*) from unembedded where collection = %(own)s", {"own": own[0]})[0][0]
+            chunks, size = sum(c.chunks for c in collections), sum(c.bytes for c in collections if c.is_own)
+            return StoreStats(pages, chunks, int(words), unembedded, embedding.embedder, embedding.dims, size)
 
-    def _read_stats(self) -> StoreStats:
-        collections = self._list_collections()
-        ids = [c.id for c in collections]
-        pages, words = self._fetch(
-            "select (select count(*) from sources where collection = any(%(ids)s)), coalesce(sum(words), 0) "
-            "from bodies where collection = any(%(ids)s)",
-            {"ids": ids},
-        )[0]
-        embeddings = self._list_embeddings(ids)
-        own = [c.id for c in collections if c.is_own]
-        current = sorted((e for e in embeddings if e.state == "current"), key=lambda e: e.collection not in own)
-        embedding = current[0] if current else _Embedding(0, 0, "", 0, "")
-        unembedded = 0
-        if own and self._fetch(_HAS_PGVECTOR)[0][0]:
-            unembedded = self._fetch("select count(*) from unembedded where collection = %(own)s", {"own": own[0]})[0][0]
-        chunks, size = sum(c.chunks for c in collections), sum(c.bytes for c in collections if c.is_own)
-        return StoreStats(pages, chunks, int(words), unembedded, embedding.embedder, embedding.dims, size)
+        return await self._database.in_thread(read)
 
     def _list_collections(self) -> list[ReadCollection]:
         """Those that this person reads, her own first: the team's, and what others share and she has accepted."""
@@ -175,24 +193,6 @@ class PgvectorStore:
     def _list_embeddings(self, collections: Sequence[int]) -> list[_Embedding]:
         rows = self._fetch(f"{_EMBEDDINGS} = any(%(ids)s) order by state", {"ids": list(collections)})
         return [_Embedding(*row) for row in rows]
-
-    def _search_vectors(self, vector: Vector, embedder: str, count: int, scope: Scope) -> list[tuple[int, float]]:
-        embeddings = self._list_embeddings([c.id for c in self._list_collections()])
-        usable = {e.collection: e for e in embeddings if e.state == "former" and e.is_of(embedder, len(vector))}
-        usable |= {e.collection: e for e in embeddings if e.state == "current" and e.is_of(embedder, len(vector))}
-        if not usable:
-            for e in embeddings:
-                if e.state == "current":
-                    raise _faults.other_embedder(e.embedder, e.dims, embedder, len(vector))
-            return []
-        condition, values = _chunk_condition(scope)
-        join = f"join chunks c on c.id = v.chunk where true {condition} and" if condition else "where"
-        rows = self._fetch(
-            "select v.chunk, 1 - (v.vector <=> %(vector)s::vector) as score from chunk_vectors v "  # noqa: S608
-            f"{join} v.embedding = any(%(embeddings)s) order by v.vector <=> %(vector)s::vector, v.chunk limit %(count)s",
-            {**values, "vector": _format_vector(vector), "embeddings": [e.id for e in usable.values()], "count": max(0, count)},
-        )
-        return [(chunk, score) for chunk, score in rows if score == score]  # a vector of zeros is near nothing
 
     def _read_passages(self, ranking: Sequence[tuple[int, float]], scope: Scope) -> list[Passage]:
         """The chunks behind ids, each with the first source in scope that leads to it."""
@@ -251,8 +251,7 @@ class _Writing:
             sql = "select storage_bytes, stored_bytes(%(owner)s::uuid) from quotas where person = %(owner)s::uuid"
             rows = self._run(f"{sql} and storage_bytes is not null")
             if rows and rows[0][1] > rows[0][0]:
-                most, used = rows[0]
-                size = self._change["bytes"]
+                (most, used), size = rows[0], self._change["bytes"]
                 raise StoreError(
                     Notice("quota.reached", "you have reached your quota of {quota}", quota=Notice("quota.storage", "storage")),
                     cause=f"{_show_size(used - size)} of {_show_size(most)} are used, and this needs {_show_size(size)} more",
@@ -273,8 +272,7 @@ class _Writing:
             self._put_source(page.source, body)
             if is_new and not (page.vectors and self._are_wanted(embeddings)):
                 self._note_unembedded(body)
-            chunks = {body * CHUNKS + number: vector for number, vector in enumerate(page.vectors)}
-            self._put_vectors(chunks, embeddings)
+            self._put_vectors({body * CHUNKS + number: vector for number, vector in enumerate(page.vectors)}, embeddings)
 
     def link(self, source: StoredSource) -> bool:
         sql = "select id from bodies where collection = %(collection)s and digest = %(digest)s"
@@ -341,11 +339,12 @@ class _Writing:
         return matches
 
     def _add_embedding(self, embedder: str, dims: int, state: str) -> None:
-        new = {"name": embedder, "dims": dims, "state": state}
         rows = self._run(
             "insert into embeddings (collection, embedder, dims, state) "
             "values (%(collection)s, %(name)s, %(dims)s, %(state)s) returning id, collection, embedder, dims, state",
-            **new,
+            name=embedder,
+            dims=dims,
+            state=state,
         )
         self._embeddings[state] = _Embedding(*rows[0])
 

@@ -52,8 +52,7 @@ _SCORE = "sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length))"
 
 
 def _read_sql(name: str) -> str:
-    sql = Path(__file__).with_name(name).read_text(encoding="utf-8")
-    return sql.replace("{places}", _PLACES).replace("{score}", _SCORE)
+    return Path(__file__).with_name(name).read_text(encoding="utf-8").replace("{places}", _PLACES).replace("{score}", _SCORE)
 
 
 _SCORES, _PAGE_SCORES = _read_sql("scores.sql"), _read_sql("page_scores.sql")

@@ -90,16 +90,34 @@ class QdrantStore:
         state = await self._load_state()
         if dims:
             state = await self._claim_embedder(state, embedder, dims)
+        collection = state["collection"]
         for page in pages:
-            await self._put_page(state["collection"], page)
+            payload = points.source_payload(page)
+            digest = payload["digest"]
+            twin = await self._find_twin(digest)
+            if twin is not None and twin["fingerprint"] == payload["fingerprint"]:
+                await self._attach_url(collection, payload)
+                if page.vectors:
+                    records = await self._all_points(collection, self._own(digest=digest))
+                    await self._write_vectors(collection, {str(p.id): page.vectors[p.payload["number"]] for p in records})
+                continue
+            sharing = await self._sources_sharing(digest, but=payload["key"])
+            await self._write_chunks(collection, page, payload, sharing)
+            before = await self._find_source(payload["key"])
+            body = {key: payload[key] for key in ("fingerprint", "chunks", "words")}
+            for other in sharing:
+                await self._put_source({**other, **body})
+            await self._put_source(payload)
+            if before is not None and before["digest"] != digest:
+                await self._drop_body(collection, before["digest"], payload["key"])
 
     @_translate_errors
     async def link(self, source: StoredSource) -> bool:
         state = await self._load_state()
-        twin = await self._first_point(self._sources, self._own(digest=source.digest))
+        twin = await self._find_twin(source.digest)
         if twin is None:
             return False
-        body = {key: twin.payload[key] for key in ("digest", "fingerprint", "chunks", "words")}
+        body = {key: twin[key] for key in ("digest", "fingerprint", "chunks", "words")}
         await self._attach_url(state["collection"], points.source_payload(IndexedPage(source)) | body)
         return True
 
@@ -294,25 +312,6 @@ class QdrantStore:
         must: Any = (within.must if within else None) or []
         return models.Filter(must=[people, *must], must_not=within.must_not if within else None)
 
-    async def _put_page(self, collection: str, page: IndexedPage) -> None:
-        payload = points.source_payload(page)
-        twin = await self._first_point(self._sources, self._own(digest=payload["digest"]))
-        if twin is not None and twin.payload["fingerprint"] == payload["fingerprint"]:
-            await self._attach_url(collection, payload)
-            if page.vectors:
-                records = await self._all_points(collection, self._own(digest=payload["digest"]))
-                await self._write_vectors(collection, {str(p.id): page.vectors[p.payload["number"]] for p in records})
-            return
-        sharing = await self._sources_sharing(payload["digest"], but=payload["key"])
-        await self._write_chunks(collection, page, payload, sharing)
-        before = await self._find_source(payload["key"])
-        for other in sharing:
-            body = {key: payload[key] for key in ("fingerprint", "chunks", "words")}
-            await self._put_source({**other, **body})
-        await self._put_source(payload)
-        if before is not None and before["digest"] != payload["digest"]:
-            await self._drop_body(collection, before["digest"], payload["key"])
-
     async def _write_chunks(self, collection: str, page: IndexedPage, payload: Payload, sharing: Sequence[Payload]) -> None:
         """The chunks of a page under its own ids. What others still need of the former text is first put under theirs."""
         key, digest = payload["key"], payload["digest"]
@@ -368,8 +367,7 @@ class QdrantStore:
             await self._client.upsert(collection, list(rows[start : start + PAGE]), wait=True)
 
     async def _drop_body(self, collection: str, digest: str, owner: str) -> None:
-        within = self._own(digest=digest, owner=owner)
-        await self._client.delete(collection, models.FilterSelector(filter=within), wait=True)
+        await self._client.delete(collection, models.FilterSelector(filter=self._own(digest=digest, owner=owner)), wait=True)
 
     async def _put_source(self, payload: Payload) -> None:
         await self._put_point(self._name(payload["key"]), self._marked(payload))
@@ -384,15 +382,13 @@ class QdrantStore:
             self._others = (TEAM, *self._names)
         if not self._ready:
             if not await self._client.collection_exists(self._sources):
-                await self._create_collection(self._sources, {}, {})
-                await self._index_fields(self._sources, _SOURCE_INDEXES)
+                await self._create_collection(self._sources, {}, {}, _SOURCE_INDEXES)
             self._ready = True
         records = await self._client.retrieve(self._sources, [source_id("state")])
         if records:
             state = dict(records[0].payload or {})
             return state if state.get("terms") == points.TERMS else await self._renumber(state)
-        collection = f"{self._prefix}_words"
-        state = {"kind": "state", "embedder": "", "dims": 0, "collection": collection, "terms": points.TERMS}
+        state = {"kind": "state", "embedder": "", "dims": 0, "collection": f"{self._prefix}_words", "terms": points.TERMS}
         await self._make_chunks(state)
         await self._put_point("state", state)
         return state
@@ -433,10 +429,11 @@ class QdrantStore:
             return
         dense = models.VectorParams(size=state["dims"], distance=models.Distance.COSINE) if state["dims"] else None
         words = {WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)}
-        await self._create_collection(state["collection"], {DENSE: dense} if dense else {}, words)
-        await self._index_fields(state["collection"], _CHUNK_INDEXES)
+        await self._create_collection(state["collection"], {DENSE: dense} if dense else {}, words, _CHUNK_INDEXES)
 
-    async def _create_collection(self, name: str, vectors: Mapping[str, Any], words: Mapping[str, Any]) -> None:
+    async def _create_collection(
+        self, name: str, vectors: Mapping[str, Any], words: Mapping[str, Any], indexes: Mapping[str, str]
+    ) -> None:
         try:
             await self._client.create_collection(
                 name, vectors_config=vectors, sparse_vectors_config=words or None, on_disk_payload=True, **self._cluster
@@ -444,13 +441,11 @@ class QdrantStore:
         except UnexpectedResponse as error:
             if error.status_code != CONFLICT:  # another process was first
                 raise
-
-    async def _index_fields(self, collection: str, fields: Mapping[str, str]) -> None:
-        for field, kind in fields.items():
-            await self._client.create_payload_index(collection, field, field_schema=models.PayloadSchemaType(kind), wait=True)
+        for field, kind in indexes.items():
+            await self._client.create_payload_index(name, field, field_schema=models.PayloadSchemaType(kind), wait=True)
         if self._person:  # a tenant of the collection: its points are stored together
             tenant = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
-            await self._client.create_payload_index(collection, "person", field_schema=tenant, wait=True)
+            await self._client.create_payload_index(name, "person", field_schema=tenant, wait=True)
 
     async def _search_points(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
         response: Any = await self._client.query_points(
@@ -480,9 +475,10 @@ class QdrantStore:
         records = await self._all_points(self._sources, self._own(digest=digest))
         return [dict(p.payload) for p in records if p.payload["key"] != but]
 
-    async def _first_point(self, collection: str, within: models.Filter) -> Any:
-        records, _ = await self._client.scroll(collection, scroll_filter=within, limit=1)
-        return records[0] if records else None
+    async def _find_twin(self, digest: str) -> Payload | None:
+        """A source of this person that has the same content."""
+        records, _ = await self._client.scroll(self._sources, scroll_filter=self._own(digest=digest), limit=1)
+        return records[0].payload if records else None
 
     async def _all_points(self, collection: str, within: models.Filter, *, vectors: bool = False) -> list[Any]:
         batches = self._scroll_batches(collection, scroll_filter=within, with_vectors=vectors)
