@@ -254,7 +254,9 @@ def _prepare_for_writer(tree: Tree) -> None:
     table_spans.open_spans(tree)
     for quote in main.query_selector_all("blockquote"):
         # A quotation of nothing but code, a list or a table was written to indent it.
-        parts = [node for node in quote.child_nodes if node.tag != "#text" or node.value.strip()]
+        parts = _solid_children(quote)
+        if len(parts) == 1 and parts[0].tag == "div":
+            parts = _solid_children(parts[0])
         if parts and quote.parent is not None and all(node.tag in _INDENTED for node in parts):
             _replace_node(quote, tree.create_element("div"))
     for pre in main.query_selector_all("pre"):
@@ -276,6 +278,10 @@ def _prepare_for_writer(tree: Tree) -> None:
             link.delattr("title")
         if (link.getattr("href") or "").lstrip().lower().startswith(("#", "javascript:")):
             link.delattr("href")
+
+
+def _solid_children(node: Node) -> list[Node]:
+    return [child for child in node.child_nodes if child.tag != "#text" or child.value.strip()]
 
 
 def _keep_content(layout: Layout, head: PageHead) -> None:

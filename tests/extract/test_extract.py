@@ -56,6 +56,12 @@ def test_the_language_of_code_is_found_where_sites_put_it(block: str) -> None:
     assert markdown(block) == "```python3\nx = 1\n```"
 
 
+@pytest.mark.parametrize("body", ["{}", "<div>{}</div>", "\n<div>\n{}\n</div>\n"])
+def test_a_list_that_a_quotation_only_indents_is_no_quotation(body: str) -> None:
+    inner = body.format("<ul><li>oak</li><li>elm</li></ul>")
+    assert markdown(f"<p>The kinds are</p><blockquote>{inner}</blockquote>") == "The kinds are\n\n- oak\n- elm"
+
+
 def test_code_without_a_language_has_a_bare_fence() -> None:
     assert markdown('<div class="highlight-default notranslate"><pre>$ ls</pre></div>') == "```\n$ ls\n```"
 

@@ -400,6 +400,12 @@ def test_where_to_read_on_is_left_out_of_a_passage() -> None:
     assert "closed. [1] It is sold by weight. [1]" in write_near_report(LATCHES, LATCH_PARTS, page)
 
 
+def test_a_passage_does_not_end_with_what_introduces_a_list_that_is_not_quoted() -> None:
+    page = "A latch is a bar of oak that keeps a door closed. The kinds of latches in use are\n\n*Bolt*\n\nA bar that slides in a ring."
+    text = write_near_report(LATCHES, LATCH_PARTS, page)
+    assert ("keeps a door closed. [1]" in text, "in use are" in text) == (True, False)
+
+
 def test_what_a_command_does_stands_in_the_line_with_the_name_of_its_page() -> None:
     page = "## NAME\n\nzorb-latch - Close a door against the wind\n\n## OPTIONS\n\nThe zorb latch waits for the wind here."
     text = write_near_report("What does zorb latch do, and who made it?", ["What does zorb latch do?", "Who made it?"], page)

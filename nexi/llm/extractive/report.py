@@ -79,6 +79,7 @@ _REFERS_BACK = re.compile(
     r"The (?:latter|same)|In contrast|At this point|To (?:ensure that this|cope with such)|See below|Once (?:this|it|they)|"
     r"(?:\S+ ){1,6}?this (?:problem|case|way|restriction|behaviou?r|situation|approach|issue))\b"
 )
+_ENDS_OPEN = re.compile(r"(?:[:,]|\b(?:are|is|as|and|or|following))$")
 _NUMBER = re.compile(r"^\d+(?:\.\d+)*\.?\s+")
 _NAME = re.compile(r"(?<=[\w,(] )[A-ZÀ-Þ][\w’'-]+|(?<=\()[A-ZÀ-Þ][\w’'-]+")
 _ADJECTIVE = ("an", "ish", "ese", "ch", "ic")  # "American" may stand for "US", so that no page has to have it
@@ -442,6 +443,8 @@ class ReportWriter:
                 lines[:0] = () if is_quoted else next((before[-n:] for n in counts), ())
             elif _PRONOUN.match(lines[0].text):
                 lines[0] = StretchLine("sentence", _PRONOUN.sub(self.subjects[first.page], lines[0].text, count=1))
+        if len(lines) > 1 and lines[-1].kind == "sentence" and _ENDS_OPEN.search(lines[-1].text):
+            lines.pop()  # "These start methods are", of a list that the page sets as paragraphs
         name = first.trail.rpartition(": ")[2]
         opens = first.block == next(s.block for s in self.by_page[first.page] if s.trail == first.trail)
         is_heading = name.lower() in SECTIONS or self.titles[first.page] <= frozenset(self.words.stems(name))
