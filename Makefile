@@ -98,6 +98,7 @@ eval: $(VENV)/dev.stamp  ## answers, text, proofs, knowledge, research, doors, h
 	$(BIN)/python -m evals.small_window $(if $(SAMPLE),--sample 3) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.rubric $(if $(SAMPLE),--sample 6) $(if $(SAVE),--save)
 	$(if $(SAMPLE),,$(BIN)/python -m evals.broad $(if $(SAVE),--save))
+	$(if $(SAMPLE),,$(BIN)/python -m evals.broad --manuals $(if $(SAVE),--save))
 	$(BIN)/python -m evals.language_answers $(if $(SAMPLE),--sample 3) $(if $(SAVE),--save)
 	$(BIN)/python -m evals.doors $(if $(SAMPLE),--sample $(SAMPLE))
 	$(BIN)/python -m evals.doors --count $(if $(SAMPLE),500,11000)

@@ -171,7 +171,10 @@ def build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback"
     whole = _clean_task(question)
     parts = split_question(question)
     names = find_names(question)
-    candidates = [whole, *(parts if len(parts) > 1 else [n for n in names if " " in n] or names)]
+    subject = find_subject(whole).split()
+    # "Amazon" alone is not what "Why does the Amazon rainforest burn" is about.
+    whole_names = [n for n in names if " " in n] or [n for n in names if n not in subject or subject[-1] == n]
+    candidates = [whole, *(parts if len(parts) > 1 else whole_names)]
     tasks = list(dict.fromkeys(t for t in map(_clean_task, candidates) if t)) or ["the question"]
     complexity = depth or _complexity_for_tasks(1 + max(len(parts), min(len(names), MAX_NAMES)))
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity, by)

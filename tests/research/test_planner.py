@@ -81,6 +81,8 @@ def test_complexity_decides_how_many_tasks_are_taken() -> None:
             "Procter & Gamble Co. was founded by whom?",
             Agenda(("Procter & Gamble Co. was founded by whom?", "Procter & Gamble Co"), 1, "fallback"),
         ),
+        ("Why does the Zorb rainforest burn?", Agenda(("Why does the Zorb rainforest burn?",), 1, "fallback")),
+        ("How old is the Zorb?", Agenda(("How old is the Zorb?", "Zorb"), 1, "fallback")),
         ("Rust vs Go", Agenda(("Rust vs Go", "Rust", "Go"), 2, "fallback")),
         ("how do heat pumps work", Agenda(("how do heat pumps work",), 1, "fallback")),
         ("月球有多远", Agenda(("月球有多远",), 1, "fallback")),
