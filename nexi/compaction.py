@@ -26,16 +26,6 @@ if TYPE_CHECKING:
     from nexi.config import Config
     from nexi.ports import LLM
 
-__all__ = [
-    "CompactionSettings",
-    "archive_results",
-    "compact",
-    "extract_metadata",
-    "generate_summary",
-    "rebuild_context",
-    "should_compact",
-]
-
 
 _MessageOrDict: TypeAlias = Message | dict[str, Any]
 M = TypeVar("M", Message, dict[str, Any])

@@ -46,6 +46,10 @@ class RecordedRun(Struct, frozen=True):
         """What the run was started with."""
         return next((f.settings for f in self.facts if isinstance(f, RunStarted)), {})
 
+    def has_setting(self, name: str, *, by_default: bool = True) -> bool:
+        """Whether a setting holds: `by_default` for a new run; one that is resumed or replayed goes on as it began."""
+        return bool(self.settings.get(name)) if self.facts else by_default
+
     @property
     def calls(self) -> int:
         """The number of the last model call that is in the log."""

@@ -116,7 +116,7 @@ class Run:
             self.meter.carry_over(*recorded.unreplayed_usage(resolved.request.mode))
         book = self.session.book
         book.reserve(recorded.sources)
-        book.orders_by_use = not recorded.facts or bool(recorded.settings.get("orders_by_use"))
+        book.orders_by_use = recorded.has_setting("orders_by_use")
         book.keep_numbers()  # the conversation before this run has them
         knows, calls = has_store(ports, resolved.request, recorded, attached), CallCounter(recorded.calls)
         self.environment = RunEnvironment(
