@@ -143,7 +143,14 @@ class Fallbacks:
         messages = self._context.session.messages
         if not self._context.session.has_evidence:
             raise explain_no_evidence(messages, message=NO_ANSWER)
-        sentences = await self._request_sentences()
+        context, part_of, sentences = self._context, self._toolbox.part_of, ""
+        choose = context.choose_passages
+        if passages := await asyncio.to_thread(choose, context.question, context.read_pages()) if choose else "":
+            question = f"{context.question} (part of: {part_of})" if part_of else context.question
+            prompt = render("small_model", folder=context.settings.prompts_folder, passages=passages, question=question)
+            text = await self._request_text([Message("user", prompt)], MAX_SENTENCES_TOKENS, 0.0)
+            text = text.strip()[:MAX_SENTENCES_CHARS]  # not every server keeps to a number of tokens
+            sentences = "" if is_no_answer(text) else _LEADING_CITATION.sub(r"\2 [\1]\3", text)
         messages[:] = archive_results(messages)  # whole pages, which fill any window
         return await self._checker.check_sentences(sentences, quotation, StopReason.PLAIN_ANSWER)
 
@@ -227,19 +234,6 @@ class Fallbacks:
             return call
         queries = list(dict.fromkeys((*arguments["queries"], part_of[:MAX_QUERY_CHARS])))
         return replace(call, arguments=json.dumps({**arguments, "queries": queries}))
-
-    async def _request_sentences(self) -> str:
-        """Ask the model for a sentence or two from the best passages; "" when it is not asked, fails, or writes a tool call."""
-        context, part_of = self._context, self._toolbox.part_of
-        choose = context.choose_passages
-        passages = await asyncio.to_thread(choose, context.question, context.read_pages()) if choose else ""
-        if not passages:
-            return ""
-        question = f"{context.question} (part of: {part_of})" if part_of else context.question
-        prompt = render("small_model", folder=context.settings.prompts_folder, passages=passages, question=question)
-        text = await self._request_text([Message("user", prompt)], MAX_SENTENCES_TOKENS, 0.0)
-        text = text.strip()[:MAX_SENTENCES_CHARS]  # not every server keeps to a number of tokens
-        return "" if is_no_answer(text) else _LEADING_CITATION.sub(r"\2 [\1]\3", text)
 
 
 def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:

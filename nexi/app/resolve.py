@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -120,21 +119,16 @@ def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str
     config = base.override(**{name: value for name, value in wishes.items() if value is not None})
     if request.scope == "web":
         config = config.override(knowledge=False)
-    if request.services:
-        config = allow_services(config, request.services)
+    if names := request.services:  # those of a space
+        open_services = tuple(name for name in names if name.removeprefix("-") in SERVICES)
+        chain = (*(name for name in names if name not in open_services), *(("services",) if open_services else ()))
+        if config.person:  # who chooses among the services of her server
+            chain = tuple(name for name in chain if name in config.search_chain())
+        if not chain:
+            cause = f"it allows {', '.join(names)} alone, and this server asks {', '.join(config.search_chain())}"
+            raise ConfigError("the space allows no search service that is used here", cause=cause, fix="change its services")
+        config = config.override(search_backend=chain, services=open_services)
     return restrict_to_local(config) if request.is_local else (config, ())
-
-
-def allow_services(config: Config, names: Sequence[str]) -> Config:
-    """The config with these search services alone; a person of a team chooses among those of her server. Raises ConfigError."""
-    open_services = tuple(name for name in names if name.removeprefix("-") in SERVICES)
-    chain = (*(name for name in names if name not in open_services), *(("services",) if open_services else ()))
-    if config.person:
-        chain = tuple(name for name in chain if name in config.search_chain())
-    if not chain:
-        cause = f"it allows {', '.join(names)} alone, and this server asks {', '.join(config.search_chain())}"
-        raise ConfigError("the space allows no search service that is used here", cause=cause, fix="change its services")
-    return config.override(search_backend=chain, services=open_services)
 
 
 def budget_of_run(request: RunRequest, config: Config) -> Budget:

@@ -60,7 +60,11 @@ class TableWork:
     async def run(self) -> ValueTable:
         """Raises NexiError where there is no document."""
         documents = await asyncio.to_thread(self._list_documents)
-        llm = self._open_llm()
+        llm: LLM | None = None  # where there is only the built-in one
+        if self._gate.may_ask("answer") and not self._ports.config.endpoint("answer").is_extractive:
+            llm = self._gate.open_llm("answer", "extract")
+        elif not self._gate.may_ask("answer"):
+            self._gaps["the model is on another machine, so it was not asked"] = None
         places, numbers = asyncio.Semaphore(MAX_PARALLEL_CALLS if llm else 1), count(1)
 
         async def fill(name: str, target: str | Path) -> Row:
@@ -72,16 +76,6 @@ class TableWork:
         async with asyncio.TaskGroup() as tasks:
             rows = [tasks.create_task(fill(name, target)) for name, target in documents]
         return ValueTable(self._columns, tuple(row.result() for row in rows), llm.name if llm else "", "; ".join(self._gaps))
-
-    def _open_llm(self) -> LLM | None:
-        """The answering model; None where there is only the built-in one, or the scope forbids to ask."""
-        endpoint = self._ports.config.endpoint("answer")
-        if endpoint.is_extractive:
-            return None
-        if not self._gate.may_ask("answer"):
-            self._gaps["the model is on another machine, so it was not asked"] = None
-            return None
-        return self._gate.open_llm("answer", "extract")
 
     def _list_documents(self) -> list[tuple[str, str | Path]]:
         documents: dict[str, tuple[str, str | Path]] = {}

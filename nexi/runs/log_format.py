@@ -206,11 +206,13 @@ def refuse_ended(run_id: str, log: ReadLog) -> None:
 def encode_header(run_id: str, created: datetime) -> bytes:
     from nexi import __version__
 
-    return seal_record({"schema": SCHEMA, "run": run_id, "created": _to_iso(created), "nexi": __version__})
+    created_at = to_aware(created).isoformat(timespec="milliseconds")
+    return seal_record({"schema": SCHEMA, "run": run_id, "created": created_at, "nexi": __version__})
 
 
 def encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
-    return seal_record({"n": number, "t": _to_iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
+    stamp = to_aware(now).isoformat(timespec="milliseconds")
+    return seal_record({"n": number, "t": stamp, "s": round(elapsed, 3), "fact": events.encode(fact)})
 
 
 def seal_record(record: dict[str, Any]) -> bytes:
@@ -307,7 +309,3 @@ def _parse_moment(stamp: str) -> datetime | None:
 
 def to_aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _to_iso(moment: datetime) -> str:
-    return to_aware(moment).isoformat(timespec="milliseconds")
