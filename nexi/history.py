@@ -213,9 +213,7 @@ class _HistoryReader:
     """Entries from the end of the file, counting what is damaged; `holding` skips lines without those bytes unread."""
 
     def __init__(self, path: Path, holding: bytes = b"") -> None:
-        self._path = path
-        self._holding = holding
-        self.damaged = 0
+        self._path, self._holding, self.damaged = path, holding, 0
 
     def entries(self) -> Iterator[HistoryEntry]:
         with files.translate_os_errors("Could not read the history", self._path), suppress(FileNotFoundError):

@@ -9,22 +9,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from nexi.config import Config
 from nexi.events import Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, RunResumed, RunStarted, SourceNumbered
 from nexi.ports import RunLog
 from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace, Recording
 from nexi.types import Source, Usage
 
-RECORDED_SETTINGS = (
+RECORDED_SETTINGS = (  # which shape the requests of a run, so that it can be replayed elsewhere
     "max_context", "max_output_tokens", "auto_compact_thresh", "compact_target_words", "preserve_last_n_messages",
     "tokenizer_encoding", "system_prompt", "strict", "verify_judge", "prefetch", "max_pages",
 )  # fmt: skip
-
-
-def recorded_settings(config: Config) -> dict[str, Any]:
-    """The settings that shape the requests of a run, so that it can be replayed elsewhere."""
-    return {name: getattr(config, name) for name in RECORDED_SETTINGS}
 
 
 class RecordedRun(Struct, frozen=True):

@@ -20,7 +20,7 @@ from nexi.answers.citations import CitationBook
 from nexi.app.emit import RunEmit, warn_of_lost_log
 from nexi.app.environment import RunEnvironment, has_store
 from nexi.app.factory import PortFactory
-from nexi.app.recorded import RecordedRun, recorded_settings
+from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.app.resolve import ResolvedRun
 from nexi.app.tracing import open_trace
@@ -244,7 +244,8 @@ class Run:
         settings["approach"], settings["small_model"] = environment.approach, environment.is_small_model
         settings["chooses_passages"] = environment.chooses_passages
         settings["looks_up_first"] = environment.looks_up_first
-        settings["local"], settings["config"] = await environment.finds_knowledge(), recorded_settings(config)
+        settings["local"] = await environment.finds_knowledge()
+        settings["config"] = {name: getattr(config, name) for name in RECORDED_SETTINGS}
         if session.book.orders_by_use:
             settings["orders_by_use"] = True
         settings |= self.engine.settings()
