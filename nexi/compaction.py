@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -116,11 +117,9 @@ async def generate_summary(
     frame = counter.count_messages([Message("user", write(metadata.original_query, "", words))])
     room = window - reply - frame - _MARGIN_TOKENS
     if room <= 0:
-        raise ContextOverflowError(
-            "there is no room for a summary",
-            cause=f"the question alone takes {frame} tokens and the window is {window}",
-            fix="raise max_context if the model allows it, or ask a shorter question",
-        )
+        cause = f"the question alone takes {frame} tokens and the window is {window}"
+        fix = "raise max_context if the model allows it, or ask a shorter question"
+        raise ContextOverflowError("there is no room for a summary", cause=cause, fix=fix)
     content = _fit_texts(list(_iterate_findings(messages)), room, counter)
     request = Message("user", write(metadata.original_query, content, words))
     return (await llm.complete([request], max_tokens=reply, deadline=deadline)).text.strip()
@@ -155,15 +154,12 @@ async def compact(
     prompt: _CompactionPrompt | None = None,
 ) -> list[Message] | None:
     """Return the shortened conversation, or None when no summary could be made."""
-    metadata = extract_metadata(messages)
-    if not any(_iterate_findings(messages)):
-        return None
-    try:
-        summary = await generate_summary(
-            messages, metadata, config, llm, deadline=deadline, max_context=max_context, prompt=prompt
-        )
-    except NexiError:
-        return None
+    metadata, summary = extract_metadata(messages), ""
+    if any(_iterate_findings(messages)):
+        with suppress(NexiError):
+            summary = await generate_summary(
+                messages, metadata, config, llm, deadline=deadline, max_context=max_context, prompt=prompt
+            )
     if not summary:
         return None
     window = max_context or config.max_context

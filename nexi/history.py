@@ -46,10 +46,8 @@ def create_entry(
     space: str = "",
 ) -> HistoryEntry:
     """An entry of now, under a new id, unless both are given."""
-    when = ts or datetime.now(UTC).isoformat(timespec="seconds")
-    return HistoryEntry(
-        id or os.urandom(3).hex(), when, query, answer, list(urls), effort, iterations, duration_s, tokens, space
-    )
+    new_id, when = id or os.urandom(3).hex(), ts or datetime.now(UTC).isoformat(timespec="seconds")
+    return HistoryEntry(new_id, when, query, answer, list(urls), effort, iterations, duration_s, tokens, space)
 
 
 def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:

@@ -63,9 +63,8 @@ class Fallbacks:
         """End the answer that was partly shown (`check`); with nothing shown, answer from what was read."""
         if check is None:
             return await self.answer_after_limit(reason)
-        await self._context.warn(
-            reason.value, Notice("answer.cut", "{reason}; the answer breaks off here", reason=LIMIT_DESCRIPTIONS[reason])
-        )
+        limit = LIMIT_DESCRIPTIONS[reason]
+        await self._context.warn(reason.value, Notice("answer.cut", "{reason}; the answer breaks off here", reason=limit))
         return await self._checker.finish_check(check, reason)
 
     async def answer_after_limit(self, reason: StopReason, *, by_model: bool = True) -> Answer:
@@ -91,10 +90,8 @@ class Fallbacks:
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
             raise self._explain_limit(reason, cause)
-        notice = Notice(
-            "answer.built_in", "{cause} before any page was read, so the built-in model read and answered", cause=cause
-        )
-        await self._context.warn(reason.value, notice)
+        words = "{cause} before any page was read, so the built-in model read and answered"
+        await self._context.warn(reason.value, Notice("answer.built_in", words, cause=cause))
         return await self._checker.check_answer(quotation, reason, by_model=False)
 
     def _describe_limit(self, reason: StopReason) -> str:

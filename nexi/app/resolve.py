@@ -84,24 +84,20 @@ async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> Resol
     request = check_request(request, config)
     parallel = server.max_parallel if server else 0
     budget = budget_of_run(request, config)
-    if not endpoint.is_extractive and (notice := _describe_small_budget(request, config, budget)):
-        notices = (*notices, notice)
+    has_limit = budget.max_tokens is not None or budget.max_cost is not None
+    if has_limit and request.mode == "research" and not endpoint.is_extractive:
+        # say, before anything is spent, that a limit is below the lowest estimate
+        least = estimate_research(config, request.depth or 1, 1)
+        if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
+            tokens = {"n": f"{budget.max_tokens:,}", "m": f"{least.tokens[0]:,}"}
+            words = "{n} tokens are few for research, which takes at least about {m}"
+            notices = (*notices, Notice("research.few_tokens", words, **tokens))
+        elif budget.max_cost is not None and least.cost and budget.max_cost < least.cost[0]:
+            costs = {"n": f"{budget.max_cost:g}", "m": f"{least.cost[0]:.2g}"}
+            little = Notice("research.little_money", "${n} is little for research, which takes at least about ${m}", **costs)
+            notices = (*notices, little)
     approach, is_small = choose_approach(config, model)
     return ResolvedRun(request, config, budget, parallel, notices, approach, is_small)
-
-
-def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) -> str:
-    """Say, before anything is spent, that a limit of a research run is below the lowest estimate; "" if it is not."""
-    if request.mode != "research" or (budget.max_tokens is None and budget.max_cost is None):
-        return ""
-    least = estimate_research(config, request.depth or 1, 1)
-    if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
-        tokens = {"n": f"{budget.max_tokens:,}", "m": f"{least.tokens[0]:,}"}
-        return Notice("research.few_tokens", "{n} tokens are few for research, which takes at least about {m}", **tokens)
-    if budget.max_cost is not None and least.cost and budget.max_cost < least.cost[0]:
-        costs = {"n": f"{budget.max_cost:g}", "m": f"{least.cost[0]:.2g}"}
-        return Notice("research.little_money", "${n} is little for research, which takes at least about ${m}", **costs)
-    return ""
 
 
 def estimate_research(config: Config, complexity: int, tasks: int) -> CostEstimate:

@@ -383,7 +383,9 @@ def result_of(run_id: str, facts: Sequence[events.Fact], session: Session | None
     if session is None:
         session = Session()
         session.book = CitationBook(hit_key, events.map_sources(facts).values())
-    return RunResult(run_id, end.build_answer(events.find_review(facts)), end, tuple(facts), session)
+    review = events.find_review(facts)
+    answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review, end.answered)
+    return RunResult(run_id, answer, end, tuple(facts), session)
 
 
 def error_of(end: events.RunFailed) -> errors.NexiError:

@@ -258,9 +258,7 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
             log.elapsed.append(elapsed)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise _damaged_error(run_id, index + 1, str(error), log) from error
-    if not tail:
-        return log
-    return replace(log, damage=f"the last line ({len(tail)} bytes) is torn and was left out")
+    return replace(log, damage=f"the last line ({len(tail)} bytes) is torn and was left out") if tail else log
 
 
 def _parse_header(run_id: str, line: bytes) -> LogHeader:
@@ -270,12 +268,9 @@ def _parse_header(run_id: str, line: bytes) -> LogHeader:
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged_error(run_id, 1, f"the header cannot be read: {error}", None) from error
     if header.schema > SCHEMA:
-        raise StoreError(
-            f"Run {run_id} was written by a newer nexi",
-            cause=f"its log has schema {header.schema} (nexi {header.nexi}); this nexi reads up to {SCHEMA}",
-            fix="Upgrade nexi, or read it with the version that wrote it.",
-            code="newer_log",
-        )
+        cause = f"its log has schema {header.schema} (nexi {header.nexi}); this nexi reads up to {SCHEMA}"
+        fix = "Upgrade nexi, or read it with the version that wrote it."
+        raise StoreError(f"Run {run_id} was written by a newer nexi", cause=cause, fix=fix, code="newer_log")
     return header
 
 
@@ -291,13 +286,10 @@ def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str, float | None]:
 
 
 def _damaged_error(run_id: str, line: int, why: str, readable: ReadLog | None) -> DamagedLogError:
-    count = len(readable.facts) if readable else 0
-    return DamagedLogError(
-        f"The log of run {run_id} is damaged at line {line}",
-        cause=f"{why}; {count} facts before it can still be read",
-        fix="`nexi doctor --repair` saves every line that can be verified, and keeps the damaged log beside it.",
-        readable=readable,
-    )
+    cause = f"{why}; {len(readable.facts) if readable else 0} facts before it can still be read"
+    fix = "`nexi doctor --repair` saves every line that can be verified, and keeps the damaged log beside it."
+    message = f"The log of run {run_id} is damaged at line {line}"
+    return DamagedLogError(message, cause=cause, fix=fix, readable=readable)
 
 
 def _parse_moment(stamp: str) -> datetime | None:

@@ -32,10 +32,10 @@ class Session:
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self.messages: list[Message] = list(messages)
+        self.user_texts = [message.content for message in self.messages if message.role == "user"]
         self.book = CitationBook(key=hit_key)
         self.pages: dict[str, Page] = {}
         self.last_run = ""  # the run that answered last, which the next one continues
-        self.user_texts: list[str] = []
         self._instructions: Message | None = None
         self._allowed_urls: set[str] = set()
         self._linked_urls: set[str] = set()  # those of them that only a page names
@@ -46,10 +46,8 @@ class Session:
         self._indexed: dict[str, LongText] = {}
         self._papers: dict[str, Paper] = {}  # records of papers by the address that a search returned
         self.recalled_urls: set[str] = set()  # those of them that a run which searches the web has looked up
-        for message in self.messages:
-            if message.role == "user":
-                self.user_texts.append(message.content)
-                self.allow_urls(find_urls(message.content))
+        for text in self.user_texts:
+            self.allow_urls(find_urls(text))
 
     @property
     def has_evidence(self) -> bool:
