@@ -239,7 +239,13 @@ def _fit_texts(texts: list[str], room: int, counter: TokenCounter) -> str:
     if len(content.encode("utf-8", "surrogatepass")) <= room or counter.count(content) <= room:
         return content
     counts = [counter.count(text) for text in texts]
-    cap = _find_cap(counts, room - 2 * len(texts))
+    cap, tokens = max(counts, default=0), room - 2 * len(texts)
+    for place, count in enumerate(sorted(counts)):  # shorter texts leave what they do not need to the longer ones
+        share = tokens // (len(counts) - place)
+        if count > share:
+            cap = share
+            break
+        tokens -= count
     while cap > 0:
         content = "\n\n".join(
             text[: len(text) * cap // count] if count > cap else text for text, count in zip(texts, counts, strict=True)
@@ -248,16 +254,6 @@ def _fit_texts(texts: list[str], room: int, counter: TokenCounter) -> str:
             return content
         cap = cap * 9 // 10
     return ""
-
-
-def _find_cap(counts: Sequence[int], room: int) -> int:
-    tokens = room
-    for place, count in enumerate(sorted(counts)):
-        share = tokens // (len(counts) - place)
-        if count > share:
-            return share
-        tokens -= count
-    return max(counts, default=0)
 
 
 def _iterate_arguments(view: Message, tool: str, argument: str) -> Iterator[str]:

@@ -72,7 +72,8 @@ class Fallbacks:
         by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
         if not by_model:
             await self._toolbox.number_read_pages()
-        limit, fix = self._describe_limit(reason), self._advise_limit(reason)
+        fix, meter = self._advise_limit(reason), self._context.meter
+        limit = meter.describe_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_DESCRIPTIONS[reason]
         if not self._context.session.has_evidence and reason in MODEL_LIMITS:
             return await self._answer_as_built_in(reason, limit)
         if not self._context.session.has_evidence:
@@ -93,9 +94,6 @@ class Fallbacks:
         words = "{cause} before any page was read, so the built-in model read and answered"
         await self._context.warn(reason.value, Notice("answer.built_in", words, cause=cause))
         return await self._checker.check_answer(quotation, reason, by_model=False)
-
-    def _describe_limit(self, reason: StopReason) -> str:
-        return self._context.meter.describe_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_DESCRIPTIONS[reason]
 
     def _advise_limit(self, reason: StopReason) -> str:
         return self._context.meter.advise_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_FIXES.get(reason, "")

@@ -31,6 +31,7 @@ from nexi.urls import is_web_url
 
 __all__ = ["TableRequest", "TableWork"]
 
+STORED = "file:"  # the beginning of the address of a stored file
 MAX_DOCUMENTS = 500
 MAX_PARALLEL_CALLS = 4
 MAX_LABELLED = 20_000  # values of one document that are looked at by their names
@@ -85,7 +86,7 @@ class TableWork:
                     fix = "leave it out, or name files only"
                     raise QuestionError("a page cannot be fetched within the local scope", fix=fix)
                 documents.setdefault(target, (target, target))
-            elif is_stored_address(target):
+            elif target.startswith(STORED):
                 documents.setdefault(target, (target.rpartition("/")[2], target))
             elif not self._request.reads_files:
                 fix = "name pages with http:// or https://, or stored files"
@@ -114,7 +115,7 @@ class TableWork:
 
     async def _find_page(self, url: str) -> Page:
         """A page of the knowledge base or of the web. Raises FetchError."""
-        if is_stored_address(url):
+        if url.startswith(STORED):
             if page := await self._ports.knowledge().page(url):
                 return page
             raise FetchError("it is not in the knowledge base", reason="error")
@@ -137,10 +138,6 @@ class TableWork:
         cells = [fallback if cell is None else cell for cell, fallback in zip(replies, plain, strict=True)]
         await asyncio.to_thread(keep_json, place, cells)
         return cells
-
-
-def is_stored_address(target: str) -> bool:
-    return target.startswith("file:")
 
 
 def find_cells(page: Page, columns: Sequence[Column]) -> list[Cell]:
