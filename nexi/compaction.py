@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -25,16 +26,6 @@ if TYPE_CHECKING:
 
     from nexi.config import Config
     from nexi.ports import LLM
-
-__all__ = [
-    "CompactionSettings",
-    "archive_results",
-    "compact",
-    "extract_metadata",
-    "generate_summary",
-    "rebuild_context",
-    "should_compact",
-]
 
 
 _MessageOrDict: TypeAlias = Message | dict[str, Any]
@@ -126,11 +117,9 @@ async def generate_summary(
     frame = counter.count_messages([Message("user", write(metadata.original_query, "", words))])
     room = window - reply - frame - _MARGIN_TOKENS
     if room <= 0:
-        raise ContextOverflowError(
-            "there is no room for a summary",
-            cause=f"the question alone takes {frame} tokens and the window is {window}",
-            fix="raise max_context if the model allows it, or ask a shorter question",
-        )
+        cause = f"the question alone takes {frame} tokens and the window is {window}"
+        fix = "raise max_context if the model allows it, or ask a shorter question"
+        raise ContextOverflowError("there is no room for a summary", cause=cause, fix=fix)
     content = _fit_texts(list(_iterate_findings(messages)), room, counter)
     request = Message("user", write(metadata.original_query, content, words))
     return (await llm.complete([request], max_tokens=reply, deadline=deadline)).text.strip()
@@ -165,15 +154,12 @@ async def compact(
     prompt: _CompactionPrompt | None = None,
 ) -> list[Message] | None:
     """Return the shortened conversation, or None when no summary could be made."""
-    metadata = extract_metadata(messages)
-    if not any(_iterate_findings(messages)):
-        return None
-    try:
-        summary = await generate_summary(
-            messages, metadata, config, llm, deadline=deadline, max_context=max_context, prompt=prompt
-        )
-    except NexiError:
-        return None
+    metadata, summary = extract_metadata(messages), ""
+    if any(_iterate_findings(messages)):
+        with suppress(NexiError):
+            summary = await generate_summary(
+                messages, metadata, config, llm, deadline=deadline, max_context=max_context, prompt=prompt
+            )
     if not summary:
         return None
     window = max_context or config.max_context
@@ -253,7 +239,13 @@ def _fit_texts(texts: list[str], room: int, counter: TokenCounter) -> str:
     if len(content.encode("utf-8", "surrogatepass")) <= room or counter.count(content) <= room:
         return content
     counts = [counter.count(text) for text in texts]
-    cap = _find_cap(counts, room - 2 * len(texts))
+    cap, tokens = max(counts, default=0), room - 2 * len(texts)
+    for place, count in enumerate(sorted(counts)):  # shorter texts leave what they do not need to the longer ones
+        share = tokens // (len(counts) - place)
+        if count > share:
+            cap = share
+            break
+        tokens -= count
     while cap > 0:
         content = "\n\n".join(
             text[: len(text) * cap // count] if count > cap else text for text, count in zip(texts, counts, strict=True)
@@ -262,16 +254,6 @@ def _fit_texts(texts: list[str], room: int, counter: TokenCounter) -> str:
             return content
         cap = cap * 9 // 10
     return ""
-
-
-def _find_cap(counts: Sequence[int], room: int) -> int:
-    tokens = room
-    for place, count in enumerate(sorted(counts)):
-        share = tokens // (len(counts) - place)
-        if count > share:
-            return share
-        tokens -= count
-    return max(counts, default=0)
 
 
 def _iterate_arguments(view: Message, tool: str, argument: str) -> Iterator[str]:

@@ -20,7 +20,6 @@ from msgspec import Struct
 from nexi.errors import FetchReason
 from nexi.notices import TABLE, add_notices, restore_notices
 from nexi.types import (
-    Answer,
     Answered,
     Conflict,
     Evidence,
@@ -355,10 +354,6 @@ class RunFinished(_Event, frozen=True):
     warnings: tuple[str, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     answered: Answered = ""
-
-    def build_answer(self, review: Review | None) -> Answer:
-        """The answer as the run gave it, with the check that the log holds beside it."""
-        return Answer(self.answer, self.sources, self.stop, self.warnings, self.conflicts, review, self.answered)
 
 
 class RunFailed(_Event, frozen=True):

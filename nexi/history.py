@@ -46,10 +46,8 @@ def create_entry(
     space: str = "",
 ) -> HistoryEntry:
     """An entry of now, under a new id, unless both are given."""
-    when = ts or datetime.now(UTC).isoformat(timespec="seconds")
-    return HistoryEntry(
-        id or os.urandom(3).hex(), when, query, answer, list(urls), effort, iterations, duration_s, tokens, space
-    )
+    new_id, when = id or os.urandom(3).hex(), ts or datetime.now(UTC).isoformat(timespec="seconds")
+    return HistoryEntry(new_id, when, query, answer, list(urls), effort, iterations, duration_s, tokens, space)
 
 
 def add_history_entry(entry: HistoryEntry, path: Path | None = None) -> None:
@@ -213,9 +211,7 @@ class _HistoryReader:
     """Entries from the end of the file, counting what is damaged; `holding` skips lines without those bytes unread."""
 
     def __init__(self, path: Path, holding: bytes = b"") -> None:
-        self._path = path
-        self._holding = holding
-        self.damaged = 0
+        self._path, self._holding, self.damaged = path, holding, 0
 
     def entries(self) -> Iterator[HistoryEntry]:
         with files.translate_os_errors("Could not read the history", self._path), suppress(FileNotFoundError):

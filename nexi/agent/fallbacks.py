@@ -63,9 +63,8 @@ class Fallbacks:
         """End the answer that was partly shown (`check`); with nothing shown, answer from what was read."""
         if check is None:
             return await self.answer_after_limit(reason)
-        await self._context.warn(
-            reason.value, Notice("answer.cut", "{reason}; the answer breaks off here", reason=LIMIT_DESCRIPTIONS[reason])
-        )
+        limit = LIMIT_DESCRIPTIONS[reason]
+        await self._context.warn(reason.value, Notice("answer.cut", "{reason}; the answer breaks off here", reason=limit))
         return await self._checker.finish_check(check, reason)
 
     async def answer_after_limit(self, reason: StopReason, *, by_model: bool = True) -> Answer:
@@ -73,7 +72,8 @@ class Fallbacks:
         by_model = by_model and reason not in (StopReason.CANCELLED, StopReason.API_ERROR)
         if not by_model:
             await self._toolbox.number_read_pages()
-        limit, fix = self._describe_limit(reason), self._advise_limit(reason)
+        fix, meter = self._advise_limit(reason), self._context.meter
+        limit = meter.describe_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_DESCRIPTIONS[reason]
         if not self._context.session.has_evidence and reason in MODEL_LIMITS:
             return await self._answer_as_built_in(reason, limit)
         if not self._context.session.has_evidence:
@@ -91,14 +91,9 @@ class Fallbacks:
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
             raise self._explain_limit(reason, cause)
-        notice = Notice(
-            "answer.built_in", "{cause} before any page was read, so the built-in model read and answered", cause=cause
-        )
-        await self._context.warn(reason.value, notice)
+        words = "{cause} before any page was read, so the built-in model read and answered"
+        await self._context.warn(reason.value, Notice("answer.built_in", words, cause=cause))
         return await self._checker.check_answer(quotation, reason, by_model=False)
-
-    def _describe_limit(self, reason: StopReason) -> str:
-        return self._context.meter.describe_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_DESCRIPTIONS[reason]
 
     def _advise_limit(self, reason: StopReason) -> str:
         return self._context.meter.advise_spent() if reason is StopReason.BUDGET_SPENT else LIMIT_FIXES.get(reason, "")
@@ -147,7 +142,14 @@ class Fallbacks:
         messages = self._context.session.messages
         if not self._context.session.has_evidence:
             raise explain_no_evidence(messages, message=NO_ANSWER)
-        sentences = await self._request_sentences()
+        context, part_of, sentences = self._context, self._toolbox.part_of, ""
+        choose = context.choose_passages
+        if passages := await asyncio.to_thread(choose, context.question, context.read_pages()) if choose else "":
+            question = f"{context.question} (part of: {part_of})" if part_of else context.question
+            prompt = render("small_model", folder=context.settings.prompts_folder, passages=passages, question=question)
+            text = await self._request_text([Message("user", prompt)], MAX_SENTENCES_TOKENS, 0.0)
+            text = text.strip()[:MAX_SENTENCES_CHARS]  # not every server keeps to a number of tokens
+            sentences = "" if is_no_answer(text) else _LEADING_CITATION.sub(r"\2 [\1]\3", text)
         messages[:] = archive_results(messages)  # whole pages, which fill any window
         return await self._checker.check_sentences(sentences, quotation, StopReason.PLAIN_ANSWER)
 
@@ -231,19 +233,6 @@ class Fallbacks:
             return call
         queries = list(dict.fromkeys((*arguments["queries"], part_of[:MAX_QUERY_CHARS])))
         return replace(call, arguments=json.dumps({**arguments, "queries": queries}))
-
-    async def _request_sentences(self) -> str:
-        """Ask the model for a sentence or two from the best passages; "" when it is not asked, fails, or writes a tool call."""
-        context, part_of = self._context, self._toolbox.part_of
-        choose = context.choose_passages
-        passages = await asyncio.to_thread(choose, context.question, context.read_pages()) if choose else ""
-        if not passages:
-            return ""
-        question = f"{context.question} (part of: {part_of})" if part_of else context.question
-        prompt = render("small_model", folder=context.settings.prompts_folder, passages=passages, question=question)
-        text = await self._request_text([Message("user", prompt)], MAX_SENTENCES_TOKENS, 0.0)
-        text = text.strip()[:MAX_SENTENCES_CHARS]  # not every server keeps to a number of tokens
-        return "" if is_no_answer(text) else _LEADING_CITATION.sub(r"\2 [\1]\3", text)
 
 
 def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:

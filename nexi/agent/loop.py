@@ -69,7 +69,10 @@ class AgentLoop:
             no_room = fits if isinstance(fits, StopReason) else None if fits else StopReason.CONTEXT_LIMIT
             if reason := await context.apply_limit("room", no_room):
                 return await fallbacks.answer_after_limit(reason)
-            outcome = await self._take_turn()
+            try:
+                outcome: TurnOutcome = await context.run_unless_cancelled(self._run_turn())
+            except LLMError as error:
+                outcome = error
             if reason := await context.apply_limit("turn", outcome if isinstance(outcome, StopReason) else None):
                 return await fallbacks.finish_streamed_answer(reason, self._turn.released_check if self._turn else None)
             if isinstance(outcome, LLMError) and not await shrink_context_window(context, outcome):
@@ -87,12 +90,6 @@ class AgentLoop:
         if not isinstance(outcome, StopReason):
             return outcome
         return await self.fallbacks.answer_after_limit(await context.apply_limit("turn", outcome) or outcome)
-
-    async def _take_turn(self) -> TurnOutcome:
-        try:
-            return await self.context.run_unless_cancelled(self._run_turn())
-        except LLMError as error:
-            return error
 
     async def _run_turn(self) -> Answer | StopReason | None:
         """Ask the model once and act on its reply; REPEATED when it only repeats calls it made before."""
@@ -124,7 +121,7 @@ class AgentLoop:
     async def _accept_answer(self, reply: Reply, turn: ModelTurn) -> Answer | None:
         """Return the answer in a reply, checked; None when it has none, or one that no page supports yet."""
         if check := turn.released_check:
-            await self._warn_if_cut_off(reply, turn)
+            await self.checker.warn_if_cut_off(reply, is_broken=turn.is_broken, is_unfinished=turn.is_unfinished)
             return await self.checker.finish_check(check, StopReason.API_ERROR if turn.is_broken else StopReason.FINAL_ANSWER)
         text, stop = None, StopReason.FINAL_ANSWER
         final = next((c for c in reply.tool_calls if c.name == FINAL_ANSWER.name), None)
@@ -138,7 +135,7 @@ class AgentLoop:
         if self.context.session.has_evidence and is_babble(text):
             return await self.fallbacks.answer_after_babble()
         if self.context.session.has_evidence and not is_no_answer(text):
-            await self._warn_if_cut_off(reply, turn)
+            await self.checker.warn_if_cut_off(reply, is_broken=turn.is_broken, is_unfinished=turn.is_unfinished)
             turn.answer_check = self.checker.open_check()
             return await self.checker.finish_check(turn.answer_check, stop, text)
         self._answers_without_evidence += 1
@@ -151,6 +148,3 @@ class AgentLoop:
             self.context.session.messages += [Message("assistant", reply.text), Message("user", reminder)]
         turn.refusal = reminder
         return None
-
-    async def _warn_if_cut_off(self, reply: Reply, turn: ModelTurn) -> None:
-        await self.checker.warn_if_cut_off(reply, is_broken=turn.is_broken, is_unfinished=turn.is_unfinished)

@@ -12,8 +12,6 @@ from collections import Counter
 from nexi.structured.json_reader import parse_lenient
 from nexi.types import ToolCall, ToolResult
 
-__all__ = ["REPEATED_CALL_MESSAGE", "RepeatedCalls"]
-
 MAX_TRIES = 2
 MAX_CALL_RUNS = 2  # of one call, however often the conversation is compacted
 MAX_IDLE_TURNS = 2  # turns of nothing but repeated calls, after which the model counts as looping

@@ -36,13 +36,8 @@ async def make_room(context: RunContext, tools: Sequence[ToolSpec], coming: Sequ
             before = tokens_left
             if not should_compact(before, following, context.settings.compaction):
                 return True
-    messages = await compact(
-        context.session.messages,
-        context.settings.compaction,
-        context.llm.as_role("compact"),
-        deadline=context.call_deadline(),
-        question=context.question,
-    )
+    settings, llm, deadline = context.settings.compaction, context.llm.as_role("compact"), context.call_deadline()
+    messages = await compact(context.session.messages, settings, llm, deadline=deadline, question=context.question)
     if messages is not None:
         context.session.messages[:] = messages
         context.repeats.forget()

@@ -47,7 +47,8 @@ async def _search_store_alone(components: RunComponents, options: Mapping[str, A
 
 async def _run_search(components: RunComponents, options: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
     config = components.ports.config
-    settings = replace(_agentic_settings(config, options), follows_pages=_has_details(components.environment))
+    has_details = components.environment.recorded.has_setting("agentic_details")
+    settings = replace(_agentic_settings(config, options), follows_pages=has_details)
     agentic_judge = AgenticJudge(
         judge,
         emit=components.emit,
@@ -83,22 +84,17 @@ def _agentic_settings(config: Config, options: Mapping[str, Any]) -> KnowledgeSe
     return replace(settings, **{name: value for name, value in options.items() if value is not None})
 
 
-def _has_details(environment: RunEnvironment) -> bool:
-    """Whether pages are followed and described; a run that was recorded before that goes on as it began."""
-    past = environment.recorded
-    return bool(past.settings.get("agentic_details")) if past.facts else True
-
-
 class AgenticEngine(RunEngine):
     """An agentic search: its answer is the seed's response, as JSON. Stopped, it gives what the store holds by then."""
 
     def __init__(self, environment: RunEnvironment) -> None:
         self._environment = environment
         self._asked = dict(environment.request.agentic)
+        self._has_details = environment.recorded.has_setting("agentic_details")  # pages are followed and described
         _agentic_settings(environment.config, self._asked)
 
     def settings(self) -> dict[str, Any]:
-        return {"agentic": self._asked, **({"agentic_details": True} if _has_details(self._environment) else {})}
+        return {"agentic": self._asked, **({"agentic_details": True} if self._has_details else {})}
 
     async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
         environment, reason = self._environment, StopReason.FINAL_ANSWER
@@ -117,7 +113,7 @@ class AgenticEngine(RunEngine):
         components.reader.cancel()
         stopping.cancel()
         response = raise_error(outcome)
-        if _has_details(environment):
+        if self._has_details:
             meter, steps = components.meter, response["search_history"]
             response["usage"] = {
                 "model_calls": meter.model_calls,

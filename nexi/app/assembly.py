@@ -170,8 +170,18 @@ class Nexi:
         self, request: RunRequest, closing: AsyncExitStack, session: Session, recorded: RecordedRun, log: RunLog | None = None
     ) -> Run:
         resolved = await resolve(request, self.config, self._probe)
-        ports = self.ports.with_config(resolved.config, is_offline=resolved.request.is_local)
-        attached = await self._attach(resolved.request, ports, closing)
+        request = resolved.request
+        ports = self.ports.with_config(resolved.config, is_offline=request.is_local)
+        attached: Knowledge | None = None  # of the files that came with the question, or of its space
+        if request.attachments:
+            if request.is_local and (page := next((a for a in request.attachments if is_web_url(a)), "")):
+                cause, fix = "fetching it would leave this machine", "index it first with nexi index, or ask without --local"
+                raise ConfigError(f"{page[:200]} cannot be attached to a local question", cause=cause, fix=fix)
+            from nexi.app.intake import attach_files
+
+            attached = await closing.enter_async_context(attach_files(self, ports, request.attachments))
+        elif request.space:
+            attached = await open_space_knowledge(ports, request.space)
         return Run(ports, resolved, build_engine, session=session, recorded=recorded, attached=attached, log=log)
 
     def check_request(self, request: RunRequest) -> None:
@@ -237,18 +247,6 @@ class Nexi:
         runs = self.runs()
         await asyncio.to_thread(runs.open_log, request.continues)
         return await load_conversation_after(runs, request.continues)
-
-    async def _attach(self, request: RunRequest, ports: PortFactory, closing: AsyncExitStack) -> Knowledge | None:
-        """A knowledge base of the files that came with the question, for the life of the run, or of those of its space.
-        Raises NexiError."""
-        if not request.attachments:
-            return await open_space_knowledge(ports, request.space) if request.space else None
-        if request.is_local and (page := next((a for a in request.attachments if is_web_url(a)), "")):
-            cause, fix = "fetching it would leave this machine", "index it first with nexi index, or ask without --local"
-            raise ConfigError(f"{page[:200]} cannot be attached to a local question", cause=cause, fix=fix)
-        from nexi.app.intake import attach_files
-
-        return await closing.enter_async_context(attach_files(self, ports, request.attachments))
 
     def resume(self, run_id: str, *, changes: RunRequest | None = None, pace: Pace | None = None) -> RunOpening:
         """A run that was cut off or ended early, to enter and go on with; what its log holds is not asked for again. `changes`

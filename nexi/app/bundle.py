@@ -13,7 +13,8 @@ import os
 import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,7 +22,6 @@ from nexi.errors import StoreError
 from nexi.files import PRIVATE_FILE, make_private_directory, store_error
 from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import RUN_ID, digests_in, seal_record, unseal_line
-from nexi.runs.pages import FilePages
 from nexi.runs.repair import describe_damage
 from nexi.types import content_digest
 
@@ -41,7 +41,10 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
     keys = [key for key in secrets if key]
     try:
         log = (runs.runs_dir / run_id / "log.jsonl").read_bytes()
-        pages = list(_pages_of(log, runs.pages))
+        pages = []
+        for digest in digests_in(log):
+            with suppress(FileNotFoundError, UnicodeDecodeError):
+                pages.append((digest, runs.pages.path_of(digest).read_bytes().decode("utf-8", "surrogatepass")))
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), PRIVATE_FILE)
         with os.fdopen(fd, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
             _add_file(archive, "log.jsonl", _redacted_log(log, keys))
@@ -93,14 +96,6 @@ def _unpack_archive(archive: tarfile.TarFile, runs: RunDirectory, max_bytes: int
     if not run_id:
         raise ValueError("it has no log")
     return run_id
-
-
-def _pages_of(log: bytes, pages: FilePages) -> Iterator[tuple[str, str]]:
-    for digest in digests_in(log):
-        try:
-            yield digest, pages.path_of(digest).read_bytes().decode("utf-8", "surrogatepass")
-        except (FileNotFoundError, UnicodeDecodeError):
-            continue
 
 
 def _redacted_log(log: bytes, keys: list[str]) -> bytes:

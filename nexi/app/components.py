@@ -65,15 +65,11 @@ class RunComponents:
         """`pages_before` names the pages from which the same question was answered earlier."""
         ports = environment.ports
         self.environment, self.ports, self.request = environment, ports, environment.request
-        self.question = question or environment.question
-        self.session = session or environment.session
-        self.meter = meter or environment.meter
-        self.emit: Emit = emit or environment.emit
+        self.question, self.session = question or environment.question, session or environment.session
+        self.meter, self.emit = meter or environment.meter, emit or environment.emit
         self.gate = environment.gate(meter=self.meter, emit=self.emit, replay=replay)
         self.replay = self.gate.replay
-        self.has_knowledge = has_knowledge
-        self._pages_before = pages_before
-        self._tasks = tasks
+        self.has_knowledge, self._pages_before, self._tasks = has_knowledge, pages_before, tasks
         self._judge: RunJudge | None = None
         self._extra_searchers = build_extra_searchers(ports, extra_tools, self.emit, self.replay)
         self.reader = Reader(

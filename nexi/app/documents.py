@@ -1,6 +1,7 @@
 """Files and folders of this machine as pages: which files are taken, and what each of them says.
 
-A file that is not taken has a reason in words. Links are not followed, so no loop can be walked.
+A file that is not taken has a reason in words. Links are not followed, so no loop can be walked. A vault is a folder of notes
+that Obsidian or Logseq keeps, known by the settings that these programs leave in it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -21,12 +25,10 @@ from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.extract.words import Part, page_of
 from nexi.files import is_store_file
-from nexi.formats import find_format, find_type, is_readable, refuse_format, to_text
+from nexi.formats import find_blocks, find_format, find_type, is_readable, read_note, refuse_format, to_text
 from nexi.research.report import is_report_name
 from nexi.text.words import find_words
 from nexi.types import Page
-
-__all__ = ["Skipped", "TwinFiles", "files_in", "folders_in", "read_document", "read_documents"]
 
 MAX_BYTES = 25_000_000
 MAX_CHARS = 20_000_000
@@ -34,6 +36,7 @@ CODE_CHARS = 1_100
 SOURCE_FOLDERS = ("_sources",)
 BACKUPS = ("logseq", "bak")  # earlier versions of every page of a Logseq graph
 OWN_STORE = "a knowledge base of nexi"
+Program = Literal["obsidian", "logseq"]  # whose folder of notes a vault is
 SAME_WORDS = 0.85  # of a twin's words; markup brings some of its own
 
 
@@ -206,3 +209,39 @@ def in_fences(code: str, language: str) -> str:
             blocks.append(part)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`{3,}", code)), default=0))
     return "\n\n".join(f"{fence}{language}\n{block.strip(chr(10))}\n{fence}" for block in blocks if block.strip())
+
+
+class Vault:
+    """One vault, with the blocks that its notes refer to; these are looked up when the first reference is met."""
+
+    def __init__(self, folder: Path, program: Program) -> None:
+        self.folder, self.program = folder, program
+
+    def read_page(self, page: Page, name: str) -> Page:
+        """The page of a note, from that of its file."""
+        note = read_note(page.text, name, lambda mark: self._blocks.get(mark, ""))
+        tags = tuple(f"#{tag}" for tag in note.tags)
+        return replace(page, text=note.text, title=note.title, published=note.published, updated=note.updated, tags=tags)
+
+    @cached_property
+    def _blocks(self) -> dict[str, str]:
+        blocks: dict[str, str] = {}
+        for file in files_in(self.folder):
+            if isinstance(file, Path) and is_note(file):
+                with suppress(OSError):
+                    blocks.update(find_blocks(file.read_text("utf-8", "replace"), file.name))
+        return blocks
+
+
+def is_note(file: Path) -> bool:
+    return file.suffix.lower() == ".md"
+
+
+def find_vault(folder: Path) -> Vault | None:
+    """The vault that a folder is, or lies in."""
+    for place in (folder, *folder.parents):
+        if (place / ".obsidian").is_dir():
+            return Vault(place, "obsidian")
+        if (place / "logseq" / "config.edn").is_file():
+            return Vault(place, "logseq")
+    return None

@@ -70,21 +70,17 @@ class RunEmit:
         except StoreError as error:
             trouble = error
         await _wait_for(before)
-        if trouble:
-            await self._write_elsewhere(log, fact, trouble)
-        self._publish_fact(fact)
-        return None
-
-    async def _write_elsewhere(self, old_log: RunLog, fact: Fact, trouble: StoreError) -> None:
-        """Switch to memory once, with a warning; queued facts follow."""
-        if self.log is old_log:
-            self.log = MemoryRunLog(old_log.run_id, after=len(self.facts))
-            await old_log.close()
+        if trouble and self.log is log:  # switch to memory once, with a warning; queued facts follow
+            self.log = MemoryRunLog(log.run_id, after=len(self.facts))
+            await log.close()
             warning = warn_of_lost_log(trouble)
             if not self._is_known(warning.cause):
                 await self.log.append(warning)
                 self._publish_fact(warning)
-        await self.log.append(fact)
+        if trouble:
+            await self.log.append(fact)
+        self._publish_fact(fact)
+        return None
 
     def _publish_fact(self, fact: Fact) -> None:
         self.facts.append(fact)

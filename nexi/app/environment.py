@@ -66,14 +66,8 @@ class RunEnvironment(Struct, frozen=True):
 
     def gate(self, *, meter: Meter | None = None, emit: Emit | None = None, replay: AgentReplay | None = None) -> ModelGate:
         """The way to models for this run, or for one of its agents, with the run's scope and budget."""
-        return ModelGate(
-            self.ports,
-            meter or self.meter,
-            emit or self.emit,
-            is_local=self.is_local,
-            calls=self.calls,
-            replay=replay or self.recorded.recording.for_agent(""),
-        )
+        meter, emit, replay = meter or self.meter, emit or self.emit, replay or self.recorded.recording.for_agent("")
+        return ModelGate(self.ports, meter, emit, is_local=self.is_local, calls=self.calls, replay=replay)
 
     @property
     def is_replay(self) -> bool:
@@ -93,17 +87,17 @@ class RunEnvironment(Struct, frozen=True):
 
     @property
     def is_small_model(self) -> bool:
-        return bool(self.recorded.settings.get("small_model")) if self.recorded.facts else self.resolved.is_small
+        return self.recorded.has_setting("small_model", by_default=self.resolved.is_small)
 
     @property
     def chooses_passages(self) -> bool:
         """Whether long pages are read by their best passages; a run that began with their beginnings goes on with them."""
-        return not self.recorded.facts or bool(self.recorded.settings.get("chooses_passages"))
+        return self.recorded.has_setting("chooses_passages")
 
     @property
     def looks_up_first(self) -> bool:
         """Whether passages of the files that came with the question are in the first request; as the run began."""
-        return bool(self.recorded.settings.get("looks_up_first")) if self.recorded.facts else self.attached is not None
+        return self.recorded.has_setting("looks_up_first", by_default=self.attached is not None)
 
     @property
     def has_own_files(self) -> bool:

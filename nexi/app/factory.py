@@ -341,11 +341,9 @@ class PortFactory:
         config = self.config
         names = [n for n in config.search_chain() if config.search_backend or is_backend_available(n)]
         if not names:
-            raise ConfigError(
-                "no search service is configured",
-                cause="SEARXNG_URL is not set and no provider has a key",
-                fix="set SEARXNG_URL to a SearXNG instance with JSON on, like http://127.0.0.1:8080",
-            )
+            cause = "SEARXNG_URL is not set and no provider has a key"
+            fix = "set SEARXNG_URL to a SearXNG instance with JSON on, like http://127.0.0.1:8080"
+            raise ConfigError("no search service is configured", cause=cause, fix=fix)
         return {name: self._backend_settings(name) for name in names}
 
     def _backend_settings(self, name: str) -> BackendSettings:

@@ -29,8 +29,6 @@ from nexi.types import StopReason
 if TYPE_CHECKING:
     from nexi.app.research_state import ResearchState
 
-__all__ = ["DOOR", "MAX_RUNS", "RESUMED", "HostedRun", "QueuedRun", "RunHost", "RunQueue", "RunRegistry", "RunSnapshot"]
-
 log = logging.getLogger("nexi.hosting")
 DOOR = "http"
 RESUMED = RunRequest("", door=DOOR)

@@ -17,14 +17,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.app.assembly import Nexi
-from nexi.app.documents import Skipped, TwinFiles, files_in, folders_in, read_document, read_documents
+from nexi.app.documents import (
+    Skipped,
+    TwinFiles,
+    Vault,
+    files_in,
+    find_vault,
+    folders_in,
+    is_note,
+    read_document,
+    read_documents,
+)
 from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory
 from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
 from nexi.app.knowledge import Knowledge, open_temporary_knowledge
 from nexi.app.local import full_error
-from nexi.app.vaults import Vault, find_vault, is_note
 from nexi.app.zotero import TARGET, Library, find_library, read_running_library
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.events import Delta, StatusDelta
@@ -34,8 +43,6 @@ from nexi.knowledge.indexing import IndexReport
 from nexi.text.dates import normalise_date
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url, join
-
-__all__ = ["DocumentIndexing", "Intake", "Step", "attach_files", "keep_vault_indexed"]
 
 MAX_PAGES = 500
 SITEMAP_DEPTH = 2

@@ -192,20 +192,32 @@ def _is_fresh(source: StoredSource, oldest: datetime) -> bool:
         return False
 
 
-class BackgroundIndexer:
-    """Indexes the pages of one run behind its back. A store that fails is said once and left alone for the rest of the run."""
+class PageIndexer:
+    """Stores the pages a run reads in the knowledge base, which is opened with the first page, in the background. A store that
+    fails is said once and left alone for the rest of the run."""
 
-    def __init__(self, knowledge: Knowledge, gate: ModelGate) -> None:
-        self._knowledge, self._gate, self._given_up = knowledge, gate, False
+    def __init__(self, gate: ModelGate, tasks: asyncio.TaskGroup, *, is_enabled: bool) -> None:
+        self._gate, self._tasks, self._is_enabled, self._given_up = gate, tasks, is_enabled, False
+        self._queue: IndexQueue | None = None
+
+    def index_page(self, page: Page) -> None:
+        """Queue a page; never waits."""
+        if not self._is_enabled:
+            return
+        if self._queue is None:
+            self._gate = self._gate.for_indexing()
+            self._queue = IndexQueue(self, tasks=self._tasks, emit=self._gate.emit)
+        self._queue.offer(page)
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:
         if self._given_up or page.fetcher == NAME or not is_web_url(page.url) or not page.text.strip():
             return IndexReport(page.url, "empty")
         try:
-            if await self._knowledge.is_full():
-                return await self._give_up(full_error(self._knowledge.config.knowledge_max_mb), page)
-            embeds = await self._knowledge.embeds_behind_a_run()
-            indexer = await self._knowledge.indexer(self._gate, emit=_OnlyWarnings(self._gate.emit), embeds=embeds)
+            knowledge = self._gate.ports.knowledge()
+            if await knowledge.is_full():
+                return await self._give_up(full_error(knowledge.config.knowledge_max_mb), page)
+            embeds = await knowledge.embeds_behind_a_run()
+            indexer = await knowledge.indexer(self._gate, emit=_OnlyWarnings(self._gate.emit), embeds=embeds)
             return await indexer.index(page, tags)
         except Exception as error:  # noqa: BLE001 - the edge of a background task: a fault in it must not end the run
             return await self._give_up(error, page)
@@ -216,23 +228,6 @@ class BackgroundIndexer:
         message = Notice("store.not_kept", "what this run reads is not kept in the knowledge store: {error}", error=str(error))
         await self._gate.emit(Warned("not_indexed", join_sentences(message, fix), cause=fix))
         return IndexReport(page.url, "empty")
-
-
-class PageIndexer:
-    """Stores the pages a run reads in the knowledge base, which is opened with the first page, in the background."""
-
-    def __init__(self, gate: ModelGate, tasks: asyncio.TaskGroup, *, is_enabled: bool) -> None:
-        self._gate, self._tasks, self._is_enabled = gate, tasks, is_enabled
-        self._queue: IndexQueue | None = None
-
-    def index_page(self, page: Page) -> None:
-        """Queue a page; never waits."""
-        if not self._is_enabled:
-            return
-        if self._queue is None:
-            gate = self._gate.for_indexing()
-            self._queue = IndexQueue(BackgroundIndexer(gate.ports.knowledge(), gate), tasks=self._tasks, emit=gate.emit)
-        self._queue.offer(page)
 
     async def close(self, *, at_once: bool = False) -> None:
         """Store what is queued, but not for long, and not at all when the user stopped the run."""

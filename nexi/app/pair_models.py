@@ -46,7 +46,7 @@ from nexi.ports import LLM, Clock, Emit, PairModel
 from nexi.prompts import template
 from nexi.runs.recording import AgentReplay
 from nexi.tasks import catch_error, raise_error, start_task
-from nexi.types import PairScore, content_digest
+from nexi.types import PairScore, Usage, content_digest
 
 if TYPE_CHECKING:
     from nexi.pair_models.onnx import OnnxPairModel
@@ -151,32 +151,29 @@ def can_test_judge(config: Config) -> bool:
 
 async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float | None = None) -> Grade:
     """Test the configured judge now, whatever is kept, and keep the result. Raises NexiError where it could not be asked."""
-    judge = LlmJudge(llm, clock, prompts_folder=config.prompts_dir, max_cases=MAX_PAIRS)
-    quiz = packaged_quiz()
-    grade = await _take_test(JudgePairModel(judge), quiz, clock, deadline)
-    grade = replace(grade, tokens=judge.spent.total, cost=judge.spent.cost)
-    await asyncio.to_thread(_keep_grade, config, judge_key(config, quiz), grade)
-    return grade
+    judge, key = (
+        LlmJudge(llm, clock, prompts_folder=config.prompts_dir, max_cases=MAX_PAIRS),
+        judge_key(config, packaged_quiz()),
+    )
+    return await _take_test(config, key, JudgePairModel(judge), clock, deadline=deadline, judge=judge)
 
 
 async def grade_model(config: Config, folder: ModelFolder, model: PairModel, clock: Clock) -> Grade:
     """The same for an installed cross-encoder."""
-    quiz = packaged_quiz()
-    grade = await _take_test(model, quiz, clock, None)
-    await asyncio.to_thread(_keep_grade, config, _model_key(folder, quiz), grade)
-    return grade
+    return await _take_test(config, _model_key(folder, packaged_quiz()), model, clock)
 
 
-async def _take_test(model: PairModel, quiz: Quiz, clock: Clock, deadline: float | None) -> Grade:
-    start = clock.monotonic()
+async def _take_test(
+    config: Config, key: str, model: PairModel, clock: Clock, *, deadline: float | None = None, judge: LlmJudge | None = None
+) -> Grade:
+    quiz, start = packaged_quiz(), clock.monotonic()
     grade = grade_scores(quiz, await take_quiz(model, quiz, deadline=deadline))
-    seconds = round(clock.monotonic() - start, 1)
-    return replace(grade, seconds=seconds, tested_at=clock.now().date().isoformat())
-
-
-def _keep_grade(config: Config, key: str, grade: Grade) -> None:
+    spent, seconds = judge.spent if judge else Usage(cost=None), round(clock.monotonic() - start, 1)
+    day = clock.now().date().isoformat()
+    grade = replace(grade, seconds=seconds, tested_at=day, tokens=spent.total, cost=spent.cost)
     with suppress(StoreError):  # a grade that cannot be kept still holds for this run
-        grade_book(config).put(key, grade)
+        await asyncio.to_thread(grade_book(config).put, key, grade)
+    return grade
 
 
 def describe_grade(grade: Grade) -> str:

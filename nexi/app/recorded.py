@@ -9,22 +9,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from nexi.config import Config
 from nexi.events import Fact, ModelAsked, ModelFailed, ModelReplied, PageFetched, RunResumed, RunStarted, SourceNumbered
 from nexi.ports import RunLog
 from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace, Recording
 from nexi.types import Source, Usage
 
-RECORDED_SETTINGS = (
+RECORDED_SETTINGS = (  # which shape the requests of a run, so that it can be replayed elsewhere
     "max_context", "max_output_tokens", "auto_compact_thresh", "compact_target_words", "preserve_last_n_messages",
     "tokenizer_encoding", "system_prompt", "strict", "verify_judge", "prefetch", "max_pages",
 )  # fmt: skip
-
-
-def recorded_settings(config: Config) -> dict[str, Any]:
-    """The settings that shape the requests of a run, so that it can be replayed elsewhere."""
-    return {name: getattr(config, name) for name in RECORDED_SETTINGS}
 
 
 class RecordedRun(Struct, frozen=True):
@@ -45,6 +39,10 @@ class RecordedRun(Struct, frozen=True):
     def settings(self) -> Mapping[str, Any]:
         """What the run was started with."""
         return next((f.settings for f in self.facts if isinstance(f, RunStarted)), {})
+
+    def has_setting(self, name: str, *, by_default: bool = True) -> bool:
+        """Whether a setting holds: `by_default` for a new run; one that is resumed or replayed goes on as it began."""
+        return bool(self.settings.get(name)) if self.facts else by_default
 
     @property
     def calls(self) -> int:

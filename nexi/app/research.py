@@ -54,12 +54,8 @@ class ResearchEngine(RunEngine):
 
     def settings(self) -> dict[str, Any]:
         parallel = {"seats": self.max_parallel} if self.max_parallel < MAX_PARALLEL_RESEARCHERS else {}
-        return {"tools": self.tools(), **parallel, **({"names_limit": True} if self._names_limit() else {})}
-
-    def _names_limit(self) -> bool:
-        """Whether the evaluator is told which limit was reached; a run that began without goes on without."""
-        recorded = self._environment.recorded
-        return not recorded.facts or bool(recorded.settings.get("names_limit"))
+        names_limit = {"names_limit": True} if self._environment.recorded.has_setting("names_limit") else {}
+        return {"tools": self.tools(), **parallel, **names_limit}
 
     def tools(self) -> list[str]:
         """The tools besides the web search that researchers are offered; a resumed run keeps its own."""
@@ -125,7 +121,7 @@ class ResearchEngine(RunEngine):
             state=fold(f for f in self._facts if not isinstance(f, RunResumed)),
             recording=recorded.recording,
             approve=self._approve,
-            names_limit=self._names_limit(),
+            names_limit=recorded.has_setting("names_limit"),
             estimate=self._estimate,
             concurrency=asyncio.Semaphore(self.max_parallel),
             max_output_tokens=environment.request.limits.max_output_tokens or config.max_output_tokens,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -85,24 +84,20 @@ async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> Resol
     request = check_request(request, config)
     parallel = server.max_parallel if server else 0
     budget = budget_of_run(request, config)
-    if not endpoint.is_extractive and (notice := _describe_small_budget(request, config, budget)):
-        notices = (*notices, notice)
+    has_limit = budget.max_tokens is not None or budget.max_cost is not None
+    if has_limit and request.mode == "research" and not endpoint.is_extractive:
+        # say, before anything is spent, that a limit is below the lowest estimate
+        least = estimate_research(config, request.depth or 1, 1)
+        if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
+            tokens = {"n": f"{budget.max_tokens:,}", "m": f"{least.tokens[0]:,}"}
+            words = "{n} tokens are few for research, which takes at least about {m}"
+            notices = (*notices, Notice("research.few_tokens", words, **tokens))
+        elif budget.max_cost is not None and least.cost and budget.max_cost < least.cost[0]:
+            costs = {"n": f"{budget.max_cost:g}", "m": f"{least.cost[0]:.2g}"}
+            little = Notice("research.little_money", "${n} is little for research, which takes at least about ${m}", **costs)
+            notices = (*notices, little)
     approach, is_small = choose_approach(config, model)
     return ResolvedRun(request, config, budget, parallel, notices, approach, is_small)
-
-
-def _describe_small_budget(request: RunRequest, config: Config, budget: Budget) -> str:
-    """Say, before anything is spent, that a limit of a research run is below the lowest estimate; "" if it is not."""
-    if request.mode != "research" or (budget.max_tokens is None and budget.max_cost is None):
-        return ""
-    least = estimate_research(config, request.depth or 1, 1)
-    if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
-        tokens = {"n": f"{budget.max_tokens:,}", "m": f"{least.tokens[0]:,}"}
-        return Notice("research.few_tokens", "{n} tokens are few for research, which takes at least about {m}", **tokens)
-    if budget.max_cost is not None and least.cost and budget.max_cost < least.cost[0]:
-        costs = {"n": f"{budget.max_cost:g}", "m": f"{least.cost[0]:.2g}"}
-        return Notice("research.little_money", "${n} is little for research, which takes at least about ${m}", **costs)
-    return ""
 
 
 def estimate_research(config: Config, complexity: int, tasks: int) -> CostEstimate:
@@ -120,21 +115,16 @@ def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str
     config = base.override(**{name: value for name, value in wishes.items() if value is not None})
     if request.scope == "web":
         config = config.override(knowledge=False)
-    if request.services:
-        config = allow_services(config, request.services)
+    if names := request.services:  # those of a space
+        open_services = tuple(name for name in names if name.removeprefix("-") in SERVICES)
+        chain = (*(name for name in names if name not in open_services), *(("services",) if open_services else ()))
+        if config.person:  # who chooses among the services of her server
+            chain = tuple(name for name in chain if name in config.search_chain())
+        if not chain:
+            cause = f"it allows {', '.join(names)} alone, and this server asks {', '.join(config.search_chain())}"
+            raise ConfigError("the space allows no search service that is used here", cause=cause, fix="change its services")
+        config = config.override(search_backend=chain, services=open_services)
     return restrict_to_local(config) if request.is_local else (config, ())
-
-
-def allow_services(config: Config, names: Sequence[str]) -> Config:
-    """The config with these search services alone; a person of a team chooses among those of her server. Raises ConfigError."""
-    open_services = tuple(name for name in names if name.removeprefix("-") in SERVICES)
-    chain = (*(name for name in names if name not in open_services), *(("services",) if open_services else ()))
-    if config.person:
-        chain = tuple(name for name in chain if name in config.search_chain())
-    if not chain:
-        cause = f"it allows {', '.join(names)} alone, and this server asks {', '.join(config.search_chain())}"
-        raise ConfigError("the space allows no search service that is used here", cause=cause, fix="change its services")
-    return config.override(search_backend=chain, services=open_services)
 
 
 def budget_of_run(request: RunRequest, config: Config) -> Budget:

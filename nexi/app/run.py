@@ -20,7 +20,7 @@ from nexi.answers.citations import CitationBook
 from nexi.app.emit import RunEmit, warn_of_lost_log
 from nexi.app.environment import RunEnvironment, has_store
 from nexi.app.factory import PortFactory
-from nexi.app.recorded import RecordedRun, recorded_settings
+from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.app.resolve import ResolvedRun
 from nexi.app.tracing import open_trace
@@ -116,7 +116,7 @@ class Run:
             self.meter.carry_over(*recorded.unreplayed_usage(resolved.request.mode))
         book = self.session.book
         book.reserve(recorded.sources)
-        book.orders_by_use = not recorded.facts or bool(recorded.settings.get("orders_by_use"))
+        book.orders_by_use = recorded.has_setting("orders_by_use")
         book.keep_numbers()  # the conversation before this run has them
         knows, calls = has_store(ports, resolved.request, recorded, attached), CallCounter(recorded.calls)
         self.environment = RunEnvironment(
@@ -244,7 +244,8 @@ class Run:
         settings["approach"], settings["small_model"] = environment.approach, environment.is_small_model
         settings["chooses_passages"] = environment.chooses_passages
         settings["looks_up_first"] = environment.looks_up_first
-        settings["local"], settings["config"] = await environment.finds_knowledge(), recorded_settings(config)
+        settings["local"] = await environment.finds_knowledge()
+        settings["config"] = {name: getattr(config, name) for name in RECORDED_SETTINGS}
         if session.book.orders_by_use:
             settings["orders_by_use"] = True
         settings |= self.engine.settings()
@@ -382,7 +383,9 @@ def result_of(run_id: str, facts: Sequence[events.Fact], session: Session | None
     if session is None:
         session = Session()
         session.book = CitationBook(hit_key, events.map_sources(facts).values())
-    return RunResult(run_id, end.build_answer(events.find_review(facts)), end, tuple(facts), session)
+    review = events.find_review(facts)
+    answer = Answer(end.answer, end.sources, end.stop, end.warnings, end.conflicts, review, end.answered)
+    return RunResult(run_id, answer, end, tuple(facts), session)
 
 
 def error_of(end: events.RunFailed) -> errors.NexiError:

@@ -74,7 +74,17 @@ class TextCheck:
 
     async def run(self, fetch_fresh: Fetch) -> Verification:
         """Raises NexiError where there is no such text, NoEvidenceError where there is nothing to check it against."""
-        document, request = await self._add_records(await self._read_document()), self._request
+        request = self._request
+        if not request.target.url:
+            target, runs = request.target, self._nexi.runs()
+            document = await asyncio.to_thread(document_of, target, runs, self._nexi.history())
+        elif request.is_local:
+            raise ConfigError("a page cannot be fetched within the local scope", fix="leave --local out, or give a file")
+        else:
+            limits = replace(long_page_limits(self._ports.config.fetch_timeout), cites_notes=True)
+            page = await read_page(self._ports, request.target.url, limits)
+            document = await asyncio.to_thread(read_text, page.text)
+        document = await self._add_records(document)
         if request.audit:
             return await self._audit(document)
         if request.against or request.web or not (document.sources or document.lost):
@@ -83,16 +93,6 @@ class TextCheck:
         is_fetched = request.refetch or bool(request.target.url)
         pages = await fetch_pages(document.sources, fetch_fresh) if is_fetched else None
         return await recheck(document, texts, pages, judge=open_text_judge(self._ports, self._gate), deadline=self._deadline())
-
-    async def _read_document(self) -> Document:
-        target, runs = self._request.target, self._nexi.runs()
-        if not target.url:
-            return await asyncio.to_thread(document_of, target, runs, self._nexi.history())
-        if self._request.is_local:
-            raise ConfigError("a page cannot be fetched within the local scope", fix="leave --local out, or give a file")
-        limits = replace(long_page_limits(self._ports.config.fetch_timeout), cites_notes=True)
-        page = await read_page(self._ports, target.url, limits)
-        return await asyncio.to_thread(read_text, page.text)
 
     async def _add_records(self, document: Document) -> Document:
         """The document with the records of the papers whose DOI is in an address: one may be retracted since it was cited."""

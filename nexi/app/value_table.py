@@ -31,6 +31,7 @@ from nexi.urls import is_web_url
 
 __all__ = ["TableRequest", "TableWork"]
 
+STORED = "file:"  # the beginning of the address of a stored file
 MAX_DOCUMENTS = 500
 MAX_PARALLEL_CALLS = 4
 MAX_LABELLED = 20_000  # values of one document that are looked at by their names
@@ -60,7 +61,11 @@ class TableWork:
     async def run(self) -> ValueTable:
         """Raises NexiError where there is no document."""
         documents = await asyncio.to_thread(self._list_documents)
-        llm = self._open_llm()
+        llm: LLM | None = None  # where there is only the built-in one
+        if self._gate.may_ask("answer") and not self._ports.config.endpoint("answer").is_extractive:
+            llm = self._gate.open_llm("answer", "extract")
+        elif not self._gate.may_ask("answer"):
+            self._gaps["the model is on another machine, so it was not asked"] = None
         places, numbers = asyncio.Semaphore(MAX_PARALLEL_CALLS if llm else 1), count(1)
 
         async def fill(name: str, target: str | Path) -> Row:
@@ -73,16 +78,6 @@ class TableWork:
             rows = [tasks.create_task(fill(name, target)) for name, target in documents]
         return ValueTable(self._columns, tuple(row.result() for row in rows), llm.name if llm else "", "; ".join(self._gaps))
 
-    def _open_llm(self) -> LLM | None:
-        """The answering model; None where there is only the built-in one, or the scope forbids to ask."""
-        endpoint = self._ports.config.endpoint("answer")
-        if endpoint.is_extractive:
-            return None
-        if not self._gate.may_ask("answer"):
-            self._gaps["the model is on another machine, so it was not asked"] = None
-            return None
-        return self._gate.open_llm("answer", "extract")
-
     def _list_documents(self) -> list[tuple[str, str | Path]]:
         documents: dict[str, tuple[str, str | Path]] = {}
         for target in self._request.documents:
@@ -91,7 +86,7 @@ class TableWork:
                     fix = "leave it out, or name files only"
                     raise QuestionError("a page cannot be fetched within the local scope", fix=fix)
                 documents.setdefault(target, (target, target))
-            elif is_stored_address(target):
+            elif target.startswith(STORED):
                 documents.setdefault(target, (target.rpartition("/")[2], target))
             elif not self._request.reads_files:
                 fix = "name pages with http:// or https://, or stored files"
@@ -120,7 +115,7 @@ class TableWork:
 
     async def _find_page(self, url: str) -> Page:
         """A page of the knowledge base or of the web. Raises FetchError."""
-        if is_stored_address(url):
+        if url.startswith(STORED):
             if page := await self._ports.knowledge().page(url):
                 return page
             raise FetchError("it is not in the knowledge base", reason="error")
@@ -143,10 +138,6 @@ class TableWork:
         cells = [fallback if cell is None else cell for cell, fallback in zip(replies, plain, strict=True)]
         await asyncio.to_thread(keep_json, place, cells)
         return cells
-
-
-def is_stored_address(target: str) -> bool:
-    return target.startswith("file:")
 
 
 def find_cells(page: Page, columns: Sequence[Column]) -> list[Cell]:

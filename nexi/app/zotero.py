@@ -166,11 +166,7 @@ def read_running_library(base: str = "") -> Library:
         rows += page
         if len(page) < PAGE_ITEMS:
             break
-    return build_library(rows)
-
-
-def build_library(rows: list[dict[str, Any]]) -> Library:
-    """Items with the notes and the files that belong to them. Pure."""
+    # items with the notes and the files that belong to them
     notes: defaultdict[str, list[str]] = defaultdict(list)
     files: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:

@@ -1,6 +1,6 @@
 """A note of an Obsidian or Logseq vault as text: its properties, and its links, embeds and references as words. Pure.
 
-Above sits `app.vaults`, which knows the folder. A reference to a block gets the words of that block and goes no deeper, so
+Above sits `app.documents`, which knows the folder. A reference to a block gets the words of that block and goes no deeper, so
 that notes which refer to each other in a circle end at once. An embedded note is named, not copied: it is a source of its own.
 """
 

@@ -65,7 +65,14 @@ class RunDirectory:
         """A new run under an unused id. Raises StoreError."""
         with files.translate_os_errors("Could not start a run log", self.runs_dir), ExitStack() as cleanup:
             files.make_private_directory(self.runs_dir)
-            folder = self._claim_folder()
+            for _ in range(_ATTEMPTS):
+                folder = self.runs_dir / check_run_id(self._new_id())
+                with suppress(FileExistsError):
+                    folder.mkdir(mode=files.PRIVATE_DIRECTORY)
+                    break
+            else:
+                cause = f"{_ATTEMPTS} ids in a row are taken in {self.runs_dir}"
+                raise StoreError("Could not find a free run id", cause=cause, fix="Delete old folders under runs.")
             cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
             path = folder / "log.jsonl"
             fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
@@ -180,15 +187,12 @@ class RunDirectory:
     def request_cancel(self, run_id: str) -> None:
         """Ask the process that has this run to end it without an answer. Raises StoreError."""
         try:
-            self._cancel_mark(run_id).touch(mode=files.PRIVATE_FILE)
+            (self._run_folder(run_id) / "cancel").touch(mode=files.PRIVATE_FILE)
         except OSError as error:
             raise StoreError(f"Could not ask for the end of run {run_id}", cause=str(error), fix="try again") from error
 
     def is_cancel_requested(self, run_id: str) -> bool:
-        return self._cancel_mark(run_id).exists()
-
-    def _cancel_mark(self, run_id: str) -> Path:
-        return self._run_folder(run_id) / "cancel"
+        return (self._run_folder(run_id) / "cancel").exists()
 
     def remove(self, run_id: str) -> None:
         """Delete a run that is not running; its pages go at the next prune."""
@@ -252,15 +256,6 @@ class RunDirectory:
                 room -= cost
                 named_digests |= digests
         return removals, named_digests
-
-    def _claim_folder(self) -> Path:
-        for _ in range(_ATTEMPTS):
-            folder = self.runs_dir / check_run_id(self._new_id())
-            with suppress(FileExistsError):
-                folder.mkdir(mode=files.PRIVATE_DIRECTORY)
-                return folder
-        cause = f"{_ATTEMPTS} ids in a row are taken in {self.runs_dir}"
-        raise StoreError("Could not find a free run id", cause=cause, fix="Delete old folders under runs.")
 
     def _open_locked(self, run_id: str) -> int:
         path = self._log_path(run_id)

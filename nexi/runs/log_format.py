@@ -206,11 +206,13 @@ def refuse_ended(run_id: str, log: ReadLog) -> None:
 def encode_header(run_id: str, created: datetime) -> bytes:
     from nexi import __version__
 
-    return seal_record({"schema": SCHEMA, "run": run_id, "created": _to_iso(created), "nexi": __version__})
+    created_at = to_aware(created).isoformat(timespec="milliseconds")
+    return seal_record({"schema": SCHEMA, "run": run_id, "created": created_at, "nexi": __version__})
 
 
 def encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
-    return seal_record({"n": number, "t": _to_iso(now), "s": round(elapsed, 3), "fact": events.encode(fact)})
+    stamp = to_aware(now).isoformat(timespec="milliseconds")
+    return seal_record({"n": number, "t": stamp, "s": round(elapsed, 3), "fact": events.encode(fact)})
 
 
 def seal_record(record: dict[str, Any]) -> bytes:
@@ -256,9 +258,7 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
             log.elapsed.append(elapsed)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise _damaged_error(run_id, index + 1, str(error), log) from error
-    if not tail:
-        return log
-    return replace(log, damage=f"the last line ({len(tail)} bytes) is torn and was left out")
+    return replace(log, damage=f"the last line ({len(tail)} bytes) is torn and was left out") if tail else log
 
 
 def _parse_header(run_id: str, line: bytes) -> LogHeader:
@@ -268,12 +268,9 @@ def _parse_header(run_id: str, line: bytes) -> LogHeader:
     except (ValueError, TypeError, KeyError) as error:
         raise _damaged_error(run_id, 1, f"the header cannot be read: {error}", None) from error
     if header.schema > SCHEMA:
-        raise StoreError(
-            f"Run {run_id} was written by a newer nexi",
-            cause=f"its log has schema {header.schema} (nexi {header.nexi}); this nexi reads up to {SCHEMA}",
-            fix="Upgrade nexi, or read it with the version that wrote it.",
-            code="newer_log",
-        )
+        cause = f"its log has schema {header.schema} (nexi {header.nexi}); this nexi reads up to {SCHEMA}"
+        fix = "Upgrade nexi, or read it with the version that wrote it."
+        raise StoreError(f"Run {run_id} was written by a newer nexi", cause=cause, fix=fix, code="newer_log")
     return header
 
 
@@ -289,13 +286,10 @@ def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str, float | None]:
 
 
 def _damaged_error(run_id: str, line: int, why: str, readable: ReadLog | None) -> DamagedLogError:
-    count = len(readable.facts) if readable else 0
-    return DamagedLogError(
-        f"The log of run {run_id} is damaged at line {line}",
-        cause=f"{why}; {count} facts before it can still be read",
-        fix="`nexi doctor --repair` saves every line that can be verified, and keeps the damaged log beside it.",
-        readable=readable,
-    )
+    cause = f"{why}; {len(readable.facts) if readable else 0} facts before it can still be read"
+    fix = "`nexi doctor --repair` saves every line that can be verified, and keeps the damaged log beside it."
+    message = f"The log of run {run_id} is damaged at line {line}"
+    return DamagedLogError(message, cause=cause, fix=fix, readable=readable)
 
 
 def _parse_moment(stamp: str) -> datetime | None:
@@ -307,7 +301,3 @@ def _parse_moment(stamp: str) -> datetime | None:
 
 def to_aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _to_iso(moment: datetime) -> str:
-    return to_aware(moment).isoformat(timespec="milliseconds")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -177,17 +178,11 @@ class Recording:
             if isinstance(fact, events.PageFetched):
                 common[fact.url] = fact
         times = start_offsets or {}
+        build = partial(AgentReplay, is_replay_only=is_replay_only, shared_pages=common)
         self._agents = {
-            agent: AgentReplay(
-                tracks[agent],
-                pace=pace,
-                is_replay_only=is_replay_only,
-                start_offset_s=times.get(agent, 0.0),
-                shared_pages=common,
-            )
-            for agent in {*tracks, *times}
+            agent: build(tracks[agent], pace=pace, start_offset_s=times.get(agent, 0.0)) for agent in {*tracks, *times}
         }
-        self._empty = AgentReplay(is_replay_only=is_replay_only, shared_pages=common)
+        self._empty = build()
         self.is_replay_only = is_replay_only
 
     def next_limit(self, place: Place) -> events.LimitNear | events.LimitReached | None:

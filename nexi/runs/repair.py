@@ -88,7 +88,14 @@ def describe_damage(pages: PageStore, facts: Sequence[Fact]) -> str:
 
 def find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
     """Compare every text that the facts name with the file it was kept in."""
-    digests = dict.fromkeys(digest for fact in facts for digest in _named_digests(fact) if digest)
+    names: list[str] = []
+    for fact in facts:
+        conversation = fact.settings.get("conversation") if isinstance(fact, RunStarted) else None
+        if isinstance(fact, PageFetched):
+            names += (fact.digest, fact.links)
+        elif isinstance(conversation, Mapping):
+            names.append(str(conversation.get("digest") or ""))
+    digests = dict.fromkeys(filter(None, names))
     missing, changed = [], []
     for digest in digests:
         path = pages.path_of(digest)
@@ -97,14 +104,6 @@ def find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
         elif pages.read_text(digest) is None:
             changed.append(path)
     return PageDamage(len(digests), tuple(missing), tuple(changed))
-
-
-def _named_digests(fact: Fact) -> tuple[str, ...]:
-    if isinstance(fact, PageFetched):
-        return fact.digest, fact.links
-    if isinstance(fact, RunStarted) and isinstance(conversation := fact.settings.get("conversation"), Mapping):
-        return (str(conversation.get("digest") or ""),)
-    return ()
 
 
 def _verifiable_facts(lines: Iterable[bytes]) -> dict[int, bytes]:

@@ -32,10 +32,10 @@ class Session:
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self.messages: list[Message] = list(messages)
+        self.user_texts = [message.content for message in self.messages if message.role == "user"]
         self.book = CitationBook(key=hit_key)
         self.pages: dict[str, Page] = {}
         self.last_run = ""  # the run that answered last, which the next one continues
-        self.user_texts: list[str] = []
         self._instructions: Message | None = None
         self._allowed_urls: set[str] = set()
         self._linked_urls: set[str] = set()  # those of them that only a page names
@@ -46,10 +46,8 @@ class Session:
         self._indexed: dict[str, LongText] = {}
         self._papers: dict[str, Paper] = {}  # records of papers by the address that a search returned
         self.recalled_urls: set[str] = set()  # those of them that a run which searches the web has looked up
-        for message in self.messages:
-            if message.role == "user":
-                self.user_texts.append(message.content)
-                self.allow_urls(find_urls(message.content))
+        for text in self.user_texts:
+            self.allow_urls(find_urls(text))
 
     @property
     def has_evidence(self) -> bool:
@@ -77,7 +75,19 @@ class Session:
 
     def renumber_sources(self, new_numbers: Mapping[int, int]) -> None:
         """Write the numbers that sources have now into the conversation: a follow-up cites them as readers know them."""
-        self.messages[:] = [_renumber_message(message, new_numbers) for message in self.messages]
+        for place, message in enumerate(self.messages):
+            if message.role == "assistant":
+                self.messages[place] = replace(message, content=renumber_markers(message.content, new_numbers))
+            elif message.role == "tool":
+                content = _PAGE_HEAD.sub(lambda m: f"[{new_numbers.get(int(m[1]), int(m[1]))}]", message.content)
+                result = message.result
+                if result is not None and isinstance(result.value, tuple):
+                    value = tuple(
+                        replace(view, number=new_numbers.get(view.number, view.number)) if isinstance(view, PageView) else view
+                        for view in result.value
+                    )
+                    result = replace(result, value=value)
+                self.messages[place] = replace(message, content=content, result=result)
 
     def allow_urls(self, urls: Iterable[str], *, linked: bool = False) -> None:
         """Allow these URLs to be fetched, which may be `linked` on a page; beyond MAX_ALLOWED_URLS further ones are ignored."""
@@ -175,21 +185,6 @@ class Session:
         self.allow_urls(page.links, linked=True)
         if _file_url(url):
             self.private.add(page.text)
-
-
-def _renumber_message(message: Message, new_numbers: Mapping[int, int]) -> Message:
-    if message.role == "assistant":
-        return replace(message, content=renumber_markers(message.content, new_numbers))
-    if message.role != "tool":
-        return message
-    content = _PAGE_HEAD.sub(lambda m: f"[{new_numbers.get(int(m[1]), int(m[1]))}]", message.content)
-    if message.result is None or not isinstance(message.result.value, tuple):
-        return replace(message, content=content)
-    value = tuple(
-        replace(view, number=new_numbers.get(view.number, view.number)) if isinstance(view, PageView) else view
-        for view in message.result.value
-    )
-    return replace(message, content=content, result=replace(message.result, value=value))
 
 
 def _file_url(url: str) -> str:
