@@ -20,7 +20,6 @@ from nexi.urls import host_of
 
 __all__ = ["FORMS"]
 
-
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MAX_AUTHORS = 50
 _WORDS = read_word_sets(__file__)
@@ -233,9 +232,6 @@ def _one_line(text: str) -> str:
     return " ".join(printable.split())
 
 
-# BibTeX
-
-
 def _bibtex_entry(key: str, reference: _Reference) -> str:
     names = [(name.family.translate(_TEX), name.given.translate(_TEX)) for name in reference.authors]
     authors = [f"{family}, {given}" if given else "{" + family + "}" for family, given in names]
@@ -273,9 +269,6 @@ def _reference_keys(references: Sequence[_Reference]) -> list[str]:
         suffixes = ("z" * rounds + (chr(ord("a") + letter) if letter else "") for rounds, letter in places)
         keys.append(next(base + suffix for suffix in suffixes if base + suffix not in keys))
     return keys
-
-
-# CSL-JSON
 
 
 def _csl_item(key: str, reference: _Reference) -> dict[str, Any]:

@@ -89,9 +89,6 @@ def make_follow_ups(question: str, answer: str, pages: Sequence[AnswerPage]) -> 
     return tuple(each for each in questions if each.casefold() != same_question)[:MAX_QUESTIONS]
 
 
-# topics
-
-
 def _list_topics(page: AnswerPage, old_text: str) -> list[_Topic]:
     """The headings of a page that say something, have a text, and are not in the question or the answer."""
     sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(old_text))
@@ -175,9 +172,6 @@ def _small_words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\b[a-z][a-z’'-]*\b", text))
 
 
-# the subject
-
-
 def _name_subject(question: str, page: AnswerPage, language: str) -> str:
     """What is asked about, in the words of the question where the title of the page has them, else by that title."""
     title = _name_page(page)
@@ -221,9 +215,6 @@ def _with_article(question: str, words: str) -> str:
 def _name_page(page: AnswerPage) -> str:
     title = _SECTION_NUMBER.sub("", _NUMBERING.sub("", name_subject(page.title, page.text)))
     return title if len(title) <= MAX_SUBJECT_CHARS else ""
-
-
-# names and the rest
 
 
 def _ask_about_names(pages: Sequence[AnswerPage], old_text: str, question: str, language: str) -> Iterator[str]:

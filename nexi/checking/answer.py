@@ -53,7 +53,6 @@ from nexi.urls import is_web_url
 
 __all__ = ["AnswerCheck", "Rejected", "RewriteSentences", "Verifier", "rewrite_sentences"]
 
-
 MAX_CHARS = 400_000  # of one answer
 SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
 MAX_SENTENCES = 40  # that a model is asked at once to write again
@@ -207,8 +206,6 @@ class AnswerCheck:
             text, review = self._leave_out(text, review)
             self.release(text)
         return text, review
-
-    # checking
 
     @property
     def _question(self) -> str:

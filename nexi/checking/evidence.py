@@ -20,7 +20,6 @@ from nexi.text.wordforms import WORD, word_terms
 
 __all__ = ["EvidencePassage", "EvidenceSet", "SentenceQuery", "gather_evidence"]
 
-
 MAX_TOKENS = 5_000  # of all passages of one answer
 CHARS_PER_TOKEN = 4
 WINDOW_SENTENCES = 7

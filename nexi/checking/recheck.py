@@ -28,7 +28,6 @@ from nexi.types import Claim, Evidence, JudgeFigure, Page, Proof, Source, Verdic
 
 __all__ = ["CitationFigures", "SourceState", "Verification", "check_document", "recheck"]
 
-
 State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "refused", "fresh", "unread"]
 Basis: TypeAlias = Literal["cited", "given", "knowledge", "web"]
 Texts: TypeAlias = Mapping[int, str | None]

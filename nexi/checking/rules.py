@@ -233,28 +233,28 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
 
 def find_windows(claim: ParsedText, page: Snapshot) -> list[Window]:
     """The few best stretches, the best first."""
-    terms = claim.terms[:MAX_TERMS]
+    terms = frozenset(claim.terms[:MAX_TERMS])
     digits = [term for word in claim.words if word.value for term in word_terms(word.text)]
     counts: Counter[int] = Counter()
-    for term in dict.fromkeys([*terms, *digits]):
+    for term in terms.union(digits):
         counts.update(page.places.get(term, ()))
-    best = nsmallest(MAX_CANDIDATES, counts, key=lambda at: (-counts[at], at))
-    windows = [_build_window(at, frozenset(terms), page) for at in best]
+    windows: list[Window] = []
+    for last in nsmallest(MAX_CANDIDATES, counts, key=lambda at: (-counts[at], at)):
+        first = last
+        while first > 0 and last - first < MAX_BOUND and _is_bound(first, page):
+            first -= 1
+        terms_by_sentence = [terms & _terms_at(at, page) for at in range(first, last + 1)]
+        while len(terms_by_sentence) > 1 and terms_by_sentence[0] <= frozenset().union(*terms_by_sentence[1:]):
+            terms_by_sentence, first = (
+                terms_by_sentence[1:],
+                first + 1,
+            )  # a sentence that adds no word is no part of the evidence
+        context = tuple(sorted({0, page.above[last], page.rows.get(last, -1)} - {-1, *range(first, last + 1)}))
+        own_terms = frozenset[str]().union(*terms_by_sentence)
+        lent_terms = frozenset(page.parsed_title.terms).union(*(_terms_at(at, page) for at in context))
+        count = len(own_terms) + CONTEXT_WORTH * len((terms & lent_terms) - own_terms)
+        windows.append(Window(first, last, count / len(terms) if terms else 0.0, context))
     return sorted(windows, key=lambda w: (-w.share, w.last - w.first, w.first))
-
-
-def _build_window(last: int, terms: frozenset[str], page: Snapshot) -> Window:
-    first = last
-    while first > 0 and last - first < MAX_BOUND and _is_bound(first, page):
-        first -= 1
-    terms_by_sentence = [terms & _terms_at(at, page) for at in range(first, last + 1)]
-    while len(terms_by_sentence) > 1 and terms_by_sentence[0] <= frozenset().union(*terms_by_sentence[1:]):
-        terms_by_sentence, first = terms_by_sentence[1:], first + 1  # a sentence that adds no word is no part of the evidence
-    context = tuple(sorted({0, page.above[last], page.rows.get(last, -1)} - {-1, *range(first, last + 1)}))
-    own_terms = frozenset[str]().union(*terms_by_sentence)
-    borrowed_terms = (terms & set(page.parsed_title.terms)).union(*(terms & _terms_at(at, page) for at in context)) - own_terms
-    share = (len(own_terms) + CONTEXT_WORTH * len(borrowed_terms)) / len(terms) if terms else 0.0
-    return Window(first, last, share, context)
 
 
 def _terms_at(index: int, page: Snapshot) -> frozenset[str]:

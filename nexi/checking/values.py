@@ -71,9 +71,6 @@ def parse_values(text: str) -> tuple[list[Number], list[Date]]:
     return [n for n in parse_numbers(text) if not any(n.start < d.end and d.start < n.end for d in dates)], dates
 
 
-# numbers
-
-
 def _any_of(words: Iterable[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
@@ -248,8 +245,6 @@ def _rounds(claim: float, source: float, number: Number) -> bool:
     return number.scale != 1.0 and number.digits >= 2 and abs(claim - source) <= step / 2
 
 
-# dates
-
 _MONTH = _any_of(MONTH_NUMBERS)
 _NTH_WORDS = {word: int(number) for word, number in ORDINALS.items() if number <= 20}
 _NTH_WORDS |= {f"twenty-{word}": 20 + number for word, number in _NTH_WORDS.items() if number < 10}
@@ -340,9 +335,6 @@ def dates_differ(one: Date, other: Date) -> bool:
         for reading in one.readings
         for other_reading in other.readings
     )
-
-
-# both
 
 
 def find_missing(claim_values: Iterable[Value], source_values: Sequence[Value]) -> Iterator[Value]:

@@ -171,7 +171,7 @@ def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: C
         return AnswerDraft(best, _fill_room(evidence, pair, usable), is_pair=True)
     if not is_read and (is_code or question.language):  # the choice by words was learned from English prose
         return AnswerDraft(best, _fill_room(evidence, usable[:1], usable))
-    sentences = _choose_read(evidence, candidates) if is_read else _choose_few(evidence, candidates)
+    sentences = _choose_sentences(evidence, candidates, is_read=is_read)
     if graph.needs_another_page(candidates[0].scored.page) and (other := graph.find_other_page(sentences, candidates)):
         return AnswerDraft(best, _fill_room(evidence, [sentences[0], other], sentences))
     return AnswerDraft(best, _quote_lines(evidence, sentences))
@@ -250,17 +250,23 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple
     return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
 
 
-def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely by a reading model, and others that may while that is not certain."""
+def _choose_sentences(evidence: SentenceRanking, candidates: Sequence[Candidate], *, is_read: bool) -> list[Scored]:
+    """The sentence that answers most likely, and others that may while that is not certain, the likeliest first."""
     # Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
-    most, least = (2 * MAX_SENTENCES, 0.0) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
+    is_manual = is_read and evidence.is_technical
+    most, least = (2 * MAX_SENTENCES, 0.0) if is_manual else (MAX_SENTENCES, MIN_CHANCE)
+    candidates = candidates if is_read else _leave_out_leads(evidence, candidates)
     sentences, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
-        covered_words = frozenset[str]().union(*(s.covered for s in sentences))
-        may_answer = (chance < CERTAIN or evidence.is_technical) and candidate.chance >= least
-        fits = len(sentences) < most and len({s.page for s in (*sentences, candidate.scored)}) <= MAX_PAGES
-        if fits and (may_answer or _goes_on(evidence, candidate, sentences[0], covered_words)):
-            sentences.append(candidate.scored)
+        s, pages = candidate.scored, {c.page for c in sentences}
+        covered_words = frozenset[str]().union(*(c.covered for c in sentences))
+        may_answer = (chance < CERTAIN or is_manual) and candidate.chance >= least
+        if len(sentences) == most or not (may_answer or _goes_on(evidence, candidate, sentences[0], covered_words)):
+            continue
+        least_score = _min_share(evidence, s, pages, covered_words) * sentences[0].score
+        fits = len(pages | {s.page}) <= MAX_PAGES if is_read else s.score >= least_score
+        if fits:
+            sentences.append(s)
             chance += candidate.chance
     return sentences
 
@@ -269,22 +275,6 @@ def _says_less(evidence: SentenceRanking, pair: Sequence[Scored], best: Scored) 
     """Whether two sentences of two pages say less of the question than the best sentence, which says enough alone."""
     alone, together = (evidence.share_of(words) for words in (best.covered, pair[0].covered | pair[1].covered))
     return alone >= ONE_PAGE and alone > together
-
-
-def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely; where that is not likely enough, others that may, the likeliest first."""
-    candidates = _leave_out_leads(evidence, candidates)
-    sentences, chance = [candidates[0].scored], candidates[0].chance
-    for candidate in candidates[1:]:
-        s, anchor = candidate.scored, sentences[0]
-        covered_words = frozenset[str]().union(*(c.covered for c in sentences))
-        may_answer = chance < CERTAIN and candidate.chance >= MIN_CHANCE
-        if len(sentences) == MAX_SENTENCES or not (may_answer or _goes_on(evidence, candidate, anchor, covered_words)):
-            continue
-        if s.score >= _min_share(evidence, s, {c.page for c in sentences}, covered_words) * anchor.score:
-            sentences.append(s)
-            chance += candidate.chance
-    return sentences
 
 
 def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, covered_words: frozenset[str]) -> bool:
