@@ -276,9 +276,8 @@ def list_candidates(ranking: SentenceRanking, usable: Sequence[Scored], pages: C
 def find_wanted_words(ranking: SentenceRanking, words: Sequence[str]) -> list[int]:
     """The places of the words that are of the wanted kind and new to the question."""
     sign = _SIGNS.get(ranking.wants) or (_NAME_WORD if ranking.wants in ("person", "place", "name") else None)
-    return [
-        i for i, word in enumerate(words) if sign and sign.search(word) and word.strip(".,;:()") not in ranking.question.text
-    ]
+    question = ranking.question.text
+    return [i for i, word in enumerate(words) if sign and sign.search(word) and word.strip(".,;:()") not in question]
 
 
 def find_new_names(ranking: SentenceRanking, sentence: PassageSentence) -> Iterator[str]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from nexi.checking.conflicts import DIFFER, DISAGREE
 from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
-from nexi.llm.extractive._disputes import put_altered_first, settle_values
+from nexi.llm.extractive._disputes import find_other_answers, put_altered_first, quote_briefly, settle_values
 from nexi.llm.extractive._evidence import (
     Scored,
     SentenceRanking,
@@ -41,7 +41,6 @@ from nexi.llm.extractive._limits import (
     MIN_NAME_CHARS,
     MIN_SENTENCE_WORDS,
 )
-from nexi.llm.extractive._others import find_other_answers, quote_briefly
 from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import (
     fit_sentences,
@@ -67,10 +66,13 @@ _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)"
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
+Quotations = tuple[tuple[str, int], ...]  # sentences with their citation numbers
+
+
 class ExtractiveAnswer(Struct, frozen=True):
     """Quoted sentences with their citation numbers, after an optional short answer."""
 
-    lines: tuple[tuple[str, int], ...] = ()
+    lines: Quotations = ()
     short: str = ""
     answered: Answered = "no"  # the lines are then the closest passages
     parts: tuple[tuple[str, ExtractiveAnswer], ...] = ()  # the answers to each of several questions
@@ -137,7 +139,7 @@ class AnswerDraft(Struct, frozen=True):
     """An answer that was not rated yet, and the sentence or unit that answers most likely."""
 
     best: Candidate
-    lines: tuple[tuple[str, int], ...]
+    lines: Quotations
     short: str = ""
     is_pair: bool = False  # of two pages, of which neither answers alone
 
@@ -197,9 +199,7 @@ def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple
     return next(((s, short) for short, s in deciding.items()), None) if len(deciding) == 1 else None
 
 
-def _quote_sides(
-    evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]
-) -> tuple[tuple[str, int], ...]:
+def _quote_sides(evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]) -> Quotations:
     """A line for each side of a comparison, after the best sentence or unit where that names both."""
     choice_stems = frozenset(stem for choice in evidence.question.choices for stem in evidence.words.stems(choice))
     best = candidates[0].scored
@@ -213,7 +213,7 @@ def _quote_sides(
     return tuple(lines)
 
 
-def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> tuple[tuple[str, int], ...]:
+def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> Quotations:
     """A line for each reading; where pages give different values, with both of them."""
     lines: list[tuple[str, int]] = []
     for reading in (reading for reading in readings if reading.label):
@@ -225,14 +225,14 @@ def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> t
     return tuple(lines)
 
 
-def _quote_others(evidence: SentenceRanking, sentences: Sequence[Scored], lead: str = "") -> tuple[tuple[str, int], ...]:
+def _quote_others(evidence: SentenceRanking, sentences: Sequence[Scored], lead: str = "") -> Quotations:
     """In one line what pages answer with different values."""
     quotations = [quote_briefly(evidence, s) for s in sentences]
     texts = [lead + text for text in quotations[:1]] + quotations[1:]
     return tuple((text, evidence.pages[s.page].number) for text, s in zip(texts, sentences, strict=True))
 
 
-def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
+def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> Quotations:
     """The first unit, and others while there is room and it is not certain that those before them answer."""
     # Where a page says what the thing asked about is, the rest comes from that page too.
     if evidence.question.form == "definition" and units[0].features.get("defines"):
@@ -301,7 +301,7 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
     return [Candidate(c.scored, c.chance / whole) for c in informative]
 
 
-def _quote_lines(evidence: SentenceRanking, sentences: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
+def _quote_lines(evidence: SentenceRanking, sentences: Sequence[Scored], room: int = MAX_WORDS) -> Quotations:
     """The chosen sentences with their citation numbers: the best one, then those of its page."""
     # The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
     # needed share the room.
@@ -501,9 +501,7 @@ def _name_after(text: str, cues: set[str], familiar_text: str) -> str:
     return next((name for name in names if flatten_words(name) not in familiar_text and len(name.split()) > 1), "")
 
 
-def _fill_room(
-    evidence: SentenceRanking, sentences: Sequence[Scored], usable: Sequence[Scored], spent: int = 0
-) -> tuple[tuple[str, int], ...]:
+def _fill_room(evidence: SentenceRanking, sentences: Sequence[Scored], usable: Sequence[Scored], spent: int = 0) -> Quotations:
     """The chosen sentences and more of what speaks best while there is room; nothing is said twice."""
     if len(sentences) == 1:
         lines = list(_quote_lines(evidence, sentences))
