@@ -171,13 +171,8 @@ def _build_reference(source: Source, accessed: str) -> _Reference:
         site=site,
         language=_one_line(about.language),
         is_document=about.content_type == "application/pdf",
-        doi=_one_line(paper.doi),
-        venue=_one_line(paper.venue),
-        licence=_one_line(paper.licence),
         standing=" ".join(part for part in (paper.mark.capitalize(), _one_line(paper.notice)) if part),
-        volume=_one_line(paper.volume),
-        issue=_one_line(paper.issue),
-        pages=_one_line(paper.pages),
+        **{name: _one_line(getattr(paper, name)) for name in ("doi", "venue", "licence", "volume", "issue", "pages")},
     )
 
 

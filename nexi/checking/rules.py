@@ -155,7 +155,11 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
         return Finding(Verdict.UNCHECKED, Notice("rules.too_short", "too short to be compared without its question"))
     lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
     best = _choose([_compare(claim, window, page, lacks) for window in find_windows(claim, page)])
-    is_answer = not fragment or _names_row(claim, best.first, page) or _answers(parse_text(question), best, page)
+    # a fragment may have the first cell of a row of a table, which says what the row is about
+    at = best.first
+    cells = list_cells(page.words_between(at, at)) if fragment and page.is_row(at) else ()
+    names_row = any(cells) and {w.flat for w in parse_text(cells[0]).words} <= {w.flat for w in claim.words}
+    is_answer = not fragment or names_row or _answers(parse_text(question), best, page)
     if question and best.verdict is Verdict.FOUND and not is_answer:
         reason = Notice("rules.off_topic", "the passage does not speak of what was asked")
         return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
@@ -164,12 +168,6 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
         unread = Notice("rules.rest_unread", "not in the first {n} characters; the rest of the page was not read", n=read)
         return Finding(Verdict.UNCHECKED, unread)
     return best
-
-
-def _names_row(claim: ParsedText, index: int, page: Snapshot) -> bool:
-    """Whether a claim has the first cell of a row of a table, which says what the row is about."""
-    cells = list_cells(page.words_between(index, index)) if page.is_row(index) else ()
-    return any(cells) and {w.flat for w in parse_text(cells[0]).words} <= {w.flat for w in claim.words}
 
 
 def _choose(findings: list[Finding]) -> Finding:

@@ -8,7 +8,7 @@ thing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import groupby, permutations
 
@@ -87,7 +87,7 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     places = {(u.page, u.place) for u in usable}
     usable = [*usable, *(a for a in find_altered(ranking) if (a.page, a.place) not in places)]
     subject = about or ranking.subjects[s.page] or ranking.question.text
-    own = quote_sentence(ranking, s)
+    own, own_stems = quote_sentence(ranking, s), ranking.stems_of(s.page, s.place)
     support: dict[str, int] = {}
     others: dict[str, list[Scored]] = {}
     for page, sentences in groupby(sorted(usable, key=lambda o: o.page), key=lambda o: o.page):
@@ -95,7 +95,9 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
             continue
         ours, theirs = ranking.pages[s.page], ranking.pages[page]
         is_copy = may_be_same((ours.title, ours.text), (theirs.title, theirs.text)) and are_copies(ours.text, theirs.text)
-        for other in _find_alike(ranking, s, sentences, is_copy=is_copy):
+        # those that have most words in common with this one, those with the most first; of a copy, whatever they have
+        alike = [other for other in sentences if is_copy or has_same_subject(ranking, s, other)]
+        for other in sorted(alike, key=lambda o: -len(own_stems & ranking.stems_of(o.page, o.place)))[:MAX_ALTERNATIVES]:
             if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text=is_copy):
                 support |= {value: _count_pages(ranking, value) for value in values}
                 others.setdefault(values[1], []).append(other)
@@ -108,13 +110,6 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     best += [group[0] for value, group in others.items() if support[value] == most]
     choice = tuple(best[:MAX_ALTERNATIVES])
     return Settled(choice, tuple(o for o in (s, *(o for group in others.values() for o in group)) if o not in choice))
-
-
-def _find_alike(ranking: SentenceRanking, s: Scored, sentences: Iterable[Scored], *, is_copy: bool) -> list[Scored]:
-    """The sentences that have most words in common with this one, those with the most first; of a copy, whatever they have."""
-    own = ranking.stems_of(s.page, s.place)
-    alike = [other for other in sentences if is_copy or has_same_subject(ranking, s, other)]
-    return sorted(alike, key=lambda o: -len(own & ranking.stems_of(o.page, o.place)))[:MAX_ALTERNATIVES]
 
 
 def _count_pages(ranking: SentenceRanking, value: str) -> int:
