@@ -220,6 +220,7 @@ def _name_page(page: AnswerPage) -> str:
 def _ask_about_names(pages: Sequence[AnswerPage], old_text: str, question: str, language: str) -> Iterator[str]:
     """Questions about names that neither the question nor the answer has a part of, and that the page is not about."""
     old_text = old_text.casefold()
+    stop = STOP | LANGUAGES[language].stop if language in LANGUAGES else STOP
     for page in pages:
         subject = _name_subject(question, page, language) or _name_page(page)
         small = _small_words(page.text)
@@ -230,21 +231,13 @@ def _ask_about_names(pages: Sequence[AnswerPage], old_text: str, question: str, 
         for name, _ in mentions.most_common():
             parts = [part for part in name.casefold().split() if part not in STOP]
             is_old = any(part in old_text for part in parts) or name.casefold() in page.title.casefold()
-            if subject and _is_askable(name, small, language) and not is_old:
+            # several words with capitals, one of which the text never writes small: one word alone may be anything
+            words = [word for word in name.split() if word.casefold() not in stop]
+            is_joined = {word.lower() for word in name.split() if word.casefold() in stop} <= set(_JOINING)
+            is_name = all(word[:1].isupper() and word[1:].isalpha() and word[1:].islower() for word in words)
+            is_new = not is_old and any(word.lower() not in small for word in words)
+            if subject and is_joined and is_name and is_new and 1 < len(words) <= MAX_NAME_WORDS:
                 yield FORMS[language][1].format(name=name, subject=subject)
-
-
-def _is_askable(name: str, small: frozenset[str], language: str) -> bool:
-    """Whether it is a name of several words with capitals, one of which the text never writes small."""
-    # One word alone may be anything.
-    stop = STOP | LANGUAGES[language].stop if language in LANGUAGES else STOP
-    words = [word for word in name.split() if word.casefold() not in stop]
-    joints = {word.lower() for word in name.split() if word.casefold() in stop}
-    if joints - set(_JOINING) or all(word.lower() in small for word in words):
-        return False
-    return 1 < len(words) <= MAX_NAME_WORDS and all(
-        word[:1].isupper() and word[1:].isalpha() and word[1:].islower() for word in words
-    )
 
 
 def _shorten_title(page: AnswerPage) -> str:

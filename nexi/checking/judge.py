@@ -144,6 +144,13 @@ class LlmJudge:
         """Raises LLMError and TimeoutError."""
         evidence = await asyncio.to_thread(gather_evidence, cases, request.pages, max_tokens=room)
         task = build_task(request.question, evidence, cases)
+        fields = {
+            "n": {"type": "integer"},
+            "passages": {"type": "array", "items": {"type": "integer"}},
+            "differs": {"type": "string"},
+            "verdict": {"type": "string", "enum": list(FINDINGS)},
+        }
+        items = {"type": "array", "items": object_schema(fields, is_closed=True), "maxItems": len(cases)}
         now = self.clock.monotonic()
         until = now + MAX_WAIT_S if request.deadline is None else request.deadline
         async with asyncio.timeout(max(0.0, until - now)):
@@ -152,7 +159,7 @@ class LlmJudge:
                 max_tokens=min(self.max_reply_tokens, max(MIN_REPLY_TOKENS, TOKENS_PER_CASE * len(cases))),
                 temperature=0.0,
                 deadline=until,
-                schema=reply_schema(len(cases)),
+                schema=object_schema({"items": items}, is_closed=True),
             )
         self.spent += reply.usage
         return read_judgements(reply.text, len(cases), evidence)
@@ -283,17 +290,6 @@ def build_task(question: str, evidence: EvidenceSet, cases: Sequence[Case]) -> s
 
 def quote_text(text: str) -> str:
     return json.dumps(_BLANK.sub(" ", text).strip().encode("utf-8", "replace").decode(), ensure_ascii=False)
-
-
-def reply_schema(most: int) -> dict[str, Any]:
-    fields = {
-        "n": {"type": "integer"},
-        "passages": {"type": "array", "items": {"type": "integer"}},
-        "differs": {"type": "string"},
-        "verdict": {"type": "string", "enum": list(FINDINGS)},
-    }
-    entries = {"type": "array", "items": object_schema(fields, is_closed=True), "maxItems": most}
-    return object_schema({"items": entries}, is_closed=True)
 
 
 def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgement]:

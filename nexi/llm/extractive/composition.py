@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterable, Sequence
-from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -349,7 +348,9 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
     partial = max(map(evidence.page_cover, range(len(pages))), default=0.0) < ONE_PAGE
     reads_on = partial and rate_words(question, evidence) != "no"
-    further_urls = (hit.url for hit in hits if reads_on and hit.url not in read_urls and graph.is_mentioned(hit.title))
+    texts = [flatten_words(page.text) for page in pages] if reads_on else []
+    about_hits = [(hit.url, flatten_words(find_page_subject(hit.title))) for hit in hits if hit.url not in read_urls]
+    further_urls = (url for url, about in about_hits if len(about.split()) > 1 and any(about in text for text in texts))
     return NextStep(tuple(url for url in graph.linked_urls() if url not in read_urls), tuple(queries), tuple(further_urls))
 
 
@@ -415,15 +416,6 @@ class _Subjects:
         pages = [n for n, is_subject in enumerate(self.named) if is_subject and cues]
         sentences = (s.text for page in pages for s in self.evidence.sentences[page][:MAX_CANDIDATES])
         return next((name for text in sentences if (name := _name_after(text, cues, familiar_text))), "")
-
-    def is_mentioned(self, title: str) -> bool:
-        """Whether a page names what another one is about by its title."""
-        about = flatten_words(find_page_subject(title))
-        return len(about.split()) > 1 and any(about in text for text in self._page_texts)
-
-    @cached_property
-    def _page_texts(self) -> list[str]:
-        return [flatten_words(page.text) for page in self.evidence.pages]
 
     def linked_urls(self) -> list[str]:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
