@@ -15,8 +15,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_SENTENCE_CHARS, MIN_NAME_CHARS, MIN_SENTENCE_WORDS
-from nexi.llm.extractive._related import find_rarity
-from nexi.llm.extractive._weights import load_weights, sum_points
+from nexi.llm.extractive._weights import find_rarity, load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, name_cells, read_sentences
 from nexi.llm.extractive.questions import RANKING, Question, Wants
 from nexi.text.languages import LANGUAGES

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_HEAD_WORDS, MAX_PAGES_READ, MAX_WORDS, MIN_SENTENCE_WORDS
-from nexi.llm.extractive._related import find_similarity
+from nexi.llm.extractive._weights import find_similarity
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, read_sentences
 from nexi.llm.extractive.questions import Question
 from nexi.text.chunking import heading_path

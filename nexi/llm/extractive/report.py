@@ -39,9 +39,8 @@ from nexi.llm.extractive._limits import (
 from nexi.llm.extractive._outdated import list_current_pages
 from nexi.llm.extractive._part_questions import defines_thing, is_pointer, points_elsewhere, read_part
 from nexi.llm.extractive._quotation import IDENTIFIER
-from nexi.llm.extractive._related import has_same_root
 from nexi.llm.extractive._stretches import NAME_LINE, Stretch, StretchLine, count_words, read_stretches, render_lines
-from nexi.llm.extractive._weights import load_weights, sum_points
+from nexi.llm.extractive._weights import has_same_root, load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, is_about_code, read_sentences
 from nexi.llm.extractive.questions import RANKING, read_question, what_is_wanted
 from nexi.text.languages import detect_language
