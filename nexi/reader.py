@@ -118,20 +118,9 @@ class Reader:
             await self.emit(Warned("evidence_not_kept", join_sentences(str(error), error.fix), cause=error.fix))
         self.session.add_page(url, outcome)
         self._hand_over(url, outcome)
-        await self.emit(
-            PageFetched(
-                url,
-                outcome.final_url or url,
-                outcome.title,
-                outcome.digest,
-                len(outcome.text),
-                outcome.downloaded_bytes,
-                seconds,
-                ahead,
-                imprint=outcome.imprint,
-                links=links,
-            )
-        )
+        final_url, size = outcome.final_url or url, len(outcome.text)
+        event = PageFetched(url, final_url, outcome.title, outcome.digest, size, outcome.downloaded_bytes, seconds, ahead)
+        await self.emit(replace(event, imprint=outcome.imprint, links=links))
         return outcome
 
     async def _read_paper(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:

@@ -114,13 +114,9 @@ def _clean_heading(heading: str) -> str:
     words = _NUMBERING.sub("", bare).strip(" .:-–—")
     parts = find_words(words.casefold())
     is_long = len(words) > MAX_TOPIC_CHARS or (len(parts) > MAX_TOPIC_WORDS and not has_unspaced(words))
-    if (
-        not parts
-        or is_long
-        or (words.isupper() and len(words) > 1)
-        or _ODD.search(words)
-        or all(part in _FURNITURE or part.isdigit() for part in parts)
-    ):
+    is_shouting = words.isupper() and len(words) > 1
+    is_furniture = all(part in _FURNITURE or part.isdigit() for part in parts)
+    if is_long or is_shouting or is_furniture or _ODD.search(words):
         return ""
     return "" if any(part in _PRONOUNS for part in parts) or not any(char.isalpha() for char in words) else words
 

@@ -133,11 +133,8 @@ def _may_disagree(group: Group, things: Mapping[int, str], pages: Mapping[int, S
     if len(names) > 1 or not any(things.values()):
         return len(names) < 2
     text = pages[first].plain.text
-    return any(
-        things[number] == things[first] != "" or are_copies(text, other) or find_exchanges(text, other)
-        for number in others
-        for other in (pages[number].plain.text,)
-    )
+    texts = [(n, pages[n].plain.text) for n in others]
+    return any(things[n] == things[first] != "" or are_copies(text, other) or find_exchanges(text, other) for n, other in texts)
 
 
 def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:

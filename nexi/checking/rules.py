@@ -140,12 +140,8 @@ def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim
 def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Finding:
     """The best that a page has for a claim."""
     if page is None or not page.text.strip():
-        return Finding(
-            Verdict.UNCHECKED,
-            Notice("rules.empty_source", "the stored text of this source is empty")
-            if page
-            else Notice("rules.no_text", "no stored text of this source"),
-        )
+        empty = Notice("rules.empty_source", "the stored text of this source is empty")
+        return Finding(Verdict.UNCHECKED, empty if page else Notice("rules.no_text", "no stored text of this source"))
     if len(claim.words) > MAX_WORDS or len(claim.values) > MAX_VALUES:
         return Finding(Verdict.UNCHECKED, Notice("rules.too_long", "too long to be compared as one sentence"))
     # a few words without a verb, such as a name or a date: what they say depends on what was asked
@@ -203,11 +199,8 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     finding = Finding(
         Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, gaps, "", alignment.follows, alignment.is_negated
     )
-    if (
-        alignment.contradictions
-        and share >= ENOUGH_TO_CONTRADICT
-        and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}")
-    ):
+    may_contradict = alignment.contradictions and share >= ENOUGH_TO_CONTRADICT
+    if may_contradict and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}"):
         our_value, their_value = (value.text.strip() for value in alignment.contradictions[0])
         reason = Notice(
             "rules.other_value",
@@ -243,10 +236,8 @@ def find_windows(claim: ParsedText, page: Snapshot) -> list[Window]:
             first -= 1
         terms_by_sentence = [terms & _terms_at(at, page) for at in range(first, last + 1)]
         while len(terms_by_sentence) > 1 and terms_by_sentence[0] <= frozenset().union(*terms_by_sentence[1:]):
-            terms_by_sentence, first = (
-                terms_by_sentence[1:],
-                first + 1,
-            )  # a sentence that adds no word is no part of the evidence
+            # a sentence that adds no word is no part of the evidence
+            terms_by_sentence, first = terms_by_sentence[1:], first + 1
         context = tuple(sorted({0, page.above[last], page.rows.get(last, -1)} - {-1, *range(first, last + 1)}))
         own_terms = frozenset[str]().union(*terms_by_sentence)
         lent_terms = frozenset(page.parsed_title.terms).union(*(_terms_at(at, page) for at in context))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -330,11 +330,8 @@ def states_date(stated: Date, claimed: Date) -> bool:
 
 def dates_differ(one: Date, other: Date) -> bool:
     """Whether two dates give one part differently."""
-    return one.span == other.span and all(
-        any(a and b and a != b for a, b in zip(reading, other_reading, strict=True))
-        for reading in one.readings
-        for other_reading in other.readings
-    )
+    pairs = product(one.readings, other.readings)
+    return one.span == other.span and all(any(a and b and a != b for a, b in zip(*pair, strict=True)) for pair in pairs)
 
 
 def find_missing(claim_values: Iterable[Value], source_values: Sequence[Value]) -> Iterator[Value]:

@@ -170,10 +170,8 @@ def quote_briefly(ranking: SentenceRanking, s: Scored) -> str:
     words = quote_sentence(ranking, s).split()
     if len(words) <= MAX_WORDS:
         return " ".join(words)
-    marks = {
-        *find_wanted_words(ranking, words),
-        *(i for i, w in enumerate(words) if ranking.question.weights.keys() & ranking.words.stems(w)),
-    }
+    question_places = (i for i, w in enumerate(words) if ranking.question.weights.keys() & ranking.words.stems(w))
+    marks = {*find_wanted_words(ranking, words), *question_places}
     room = MAX_WORDS // 2
     counts = [sum(first <= mark < first + room for mark in marks) for first in range(len(words) - room + 1)]
     starts = [first for first, count in enumerate(counts) if count == max(counts)]
