@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from nexi.answers.papers import list_preprints, mark_title
 from nexi.budget import Meter
@@ -118,20 +118,9 @@ class Reader:
             await self.emit(Warned("evidence_not_kept", join_sentences(str(error), error.fix), cause=error.fix))
         self.session.add_page(url, outcome)
         self._hand_over(url, outcome)
-        await self.emit(
-            PageFetched(
-                url,
-                outcome.final_url or url,
-                outcome.title,
-                outcome.digest,
-                len(outcome.text),
-                outcome.downloaded_bytes,
-                seconds,
-                ahead,
-                imprint=outcome.imprint,
-                links=links,
-            )
-        )
+        final_url, size = outcome.final_url or url, len(outcome.text)
+        event = PageFetched(url, final_url, outcome.title, outcome.digest, size, outcome.downloaded_bytes, seconds, ahead)
+        await self.emit(replace(event, imprint=outcome.imprint, links=links))
         return outcome
 
     async def _read_paper(self, url: str, fetchers: Sequence[ContentFetcher]) -> Page | FetchError:
@@ -193,21 +182,7 @@ class Reader:
 
 
 def rebuild_page(fact: PageFetched, text: str, links: tuple[str, ...]) -> Page:
-    about = fact.imprint
-    return Page(
-        fact.url,
-        text,
-        title=fact.title,
-        final_url=fact.final_url,
-        content_type=about.content_type,
-        language=about.language,
-        author=about.author,
-        published=about.published,
-        updated=about.updated,
-        site=about.site,
-        fetched_at=about.accessed,
-        links=links,
-        downloaded_bytes=fact.downloaded_bytes,
-        paper=about.paper,
-        picture=about.picture,
-    )
+    about = asdict(fact.imprint)  # whose fields are those of a page, but for the time
+    fetched_at, size = about.pop("accessed"), fact.downloaded_bytes
+    page = Page(fact.url, text, title=fact.title, final_url=fact.final_url, links=links, downloaded_bytes=size, **about)
+    return replace(page, fetched_at=fetched_at)

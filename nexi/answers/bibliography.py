@@ -20,7 +20,6 @@ from nexi.urls import host_of
 
 __all__ = ["FORMS"]
 
-
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MAX_AUTHORS = 50
 _WORDS = read_word_sets(__file__)
@@ -172,13 +171,8 @@ def _build_reference(source: Source, accessed: str) -> _Reference:
         site=site,
         language=_one_line(about.language),
         is_document=about.content_type == "application/pdf",
-        doi=_one_line(paper.doi),
-        venue=_one_line(paper.venue),
-        licence=_one_line(paper.licence),
         standing=" ".join(part for part in (paper.mark.capitalize(), _one_line(paper.notice)) if part),
-        volume=_one_line(paper.volume),
-        issue=_one_line(paper.issue),
-        pages=_one_line(paper.pages),
+        **{name: _one_line(getattr(paper, name)) for name in ("doi", "venue", "licence", "volume", "issue", "pages")},
     )
 
 
@@ -233,9 +227,6 @@ def _one_line(text: str) -> str:
     return " ".join(printable.split())
 
 
-# BibTeX
-
-
 def _bibtex_entry(key: str, reference: _Reference) -> str:
     names = [(name.family.translate(_TEX), name.given.translate(_TEX)) for name in reference.authors]
     authors = [f"{family}, {given}" if given else "{" + family + "}" for family, given in names]
@@ -273,9 +264,6 @@ def _reference_keys(references: Sequence[_Reference]) -> list[str]:
         suffixes = ("z" * rounds + (chr(ord("a") + letter) if letter else "") for rounds, letter in places)
         keys.append(next(base + suffix for suffix in suffixes if base + suffix not in keys))
     return keys
-
-
-# CSL-JSON
 
 
 def _csl_item(key: str, reference: _Reference) -> dict[str, Any]:

@@ -95,7 +95,17 @@ def read_markdown(text: str) -> Document:
         run = match[1] if (match := _RUN.search(front[0])) else ""
         text = _blank(front) + text[front.end() :]
     places = _Places()
-    text = _read_list(_FIGURES.sub(_blank, text), places)
+    text = _FIGURES.sub(_blank, text)
+    body = strip_sources_section(text.rstrip())
+    number, entry_text = 0, ""
+    for line in text[len(body) :].split("\n"):
+        if entry := _ENTRY.match(line):
+            number, entry_text = int(entry["a"] or entry["b"]), entry["rest"]
+        else:  # an address may stand under its title
+            entry_text = f"{entry_text.rstrip()} {line.strip()}" if entry_text and line[:1].isspace() else ""
+        if urls := find_urls(entry_text):
+            places.add(number, urls[0], _title(entry_text, urls[0]))
+    text = body + "\n" * text[len(body) :].count("\n")  # the list of sources at the end, once read, is blank
     text, labels = _read_definitions(text, places)
     text = outside_code(_LINK_ITEM.sub(_blank, text), lambda part: _resolve_references(part, labels, places))
     text = outside_code(text, lambda part: _resolve_numbers(part, places))
@@ -121,20 +131,6 @@ def build_answer_document(answer: str, sources: tuple[Source, ...], run: str = "
     text = _remove_old_marks(answer)
     lost = tuple(sorted(extract_citation_markers(text) - {source.number for source in sources}))
     return Document(text, sources, lost, run, question)
-
-
-def _read_list(text: str, places: _Places) -> str:
-    """The list of sources at the end is read, then blank."""
-    body = strip_sources_section(text.rstrip())
-    number, entry_text = 0, ""
-    for line in text[len(body) :].split("\n"):
-        if entry := _ENTRY.match(line):
-            number, entry_text = int(entry["a"] or entry["b"]), entry["rest"]
-        else:  # an address may stand under its title
-            entry_text = f"{entry_text.rstrip()} {line.strip()}" if entry_text and line[:1].isspace() else ""
-        if urls := find_urls(entry_text):
-            places.add(number, urls[0], _title(entry_text, urls[0]))
-    return body + "\n" * text[len(body) :].count("\n")
 
 
 def _read_definitions(text: str, places: _Places) -> tuple[str, dict[str, str]]:

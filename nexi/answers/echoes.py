@@ -72,6 +72,5 @@ def _read_prompts() -> _PromptText:
     parts = {unit: [re.escape(part.strip()) for part in unit.split("\0")] for unit in sorted(units) if "\0" in unit}
     patterns = tuple(re.compile(value.join(own), re.DOTALL) for own in parts.values())
     labels = tuple(dict.fromkeys(label for text in texts for label in _LABEL.findall(text) if " " in label))
-    return _PromptText(
-        frozenset(units - parts.keys()), patterns, labels, frozenset(t for text in texts for t in _TITLE.findall(text))
-    )
+    titles = frozenset(title for text in texts for title in _TITLE.findall(text))
+    return _PromptText(frozenset(units - parts.keys()), patterns, labels, titles)

@@ -89,9 +89,6 @@ def make_follow_ups(question: str, answer: str, pages: Sequence[AnswerPage]) -> 
     return tuple(each for each in questions if each.casefold() != same_question)[:MAX_QUESTIONS]
 
 
-# topics
-
-
 def _list_topics(page: AnswerPage, old_text: str) -> list[_Topic]:
     """The headings of a page that say something, have a text, and are not in the question or the answer."""
     sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(old_text))
@@ -117,13 +114,9 @@ def _clean_heading(heading: str) -> str:
     words = _NUMBERING.sub("", bare).strip(" .:-–—")
     parts = find_words(words.casefold())
     is_long = len(words) > MAX_TOPIC_CHARS or (len(parts) > MAX_TOPIC_WORDS and not has_unspaced(words))
-    if (
-        not parts
-        or is_long
-        or (words.isupper() and len(words) > 1)
-        or _ODD.search(words)
-        or all(part in _FURNITURE or part.isdigit() for part in parts)
-    ):
+    is_shouting = words.isupper() and len(words) > 1
+    is_furniture = all(part in _FURNITURE or part.isdigit() for part in parts)
+    if is_long or is_shouting or is_furniture or _ODD.search(words):
         return ""
     return "" if any(part in _PRONOUNS for part in parts) or not any(char.isalpha() for char in words) else words
 
@@ -175,9 +168,6 @@ def _small_words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\b[a-z][a-z’'-]*\b", text))
 
 
-# the subject
-
-
 def _name_subject(question: str, page: AnswerPage, language: str) -> str:
     """What is asked about, in the words of the question where the title of the page has them, else by that title."""
     title = _name_page(page)
@@ -223,12 +213,10 @@ def _name_page(page: AnswerPage) -> str:
     return title if len(title) <= MAX_SUBJECT_CHARS else ""
 
 
-# names and the rest
-
-
 def _ask_about_names(pages: Sequence[AnswerPage], old_text: str, question: str, language: str) -> Iterator[str]:
     """Questions about names that neither the question nor the answer has a part of, and that the page is not about."""
     old_text = old_text.casefold()
+    stop = STOP | LANGUAGES[language].stop if language in LANGUAGES else STOP
     for page in pages:
         subject = _name_subject(question, page, language) or _name_page(page)
         small = _small_words(page.text)
@@ -239,21 +227,13 @@ def _ask_about_names(pages: Sequence[AnswerPage], old_text: str, question: str, 
         for name, _ in mentions.most_common():
             parts = [part for part in name.casefold().split() if part not in STOP]
             is_old = any(part in old_text for part in parts) or name.casefold() in page.title.casefold()
-            if subject and _is_askable(name, small, language) and not is_old:
+            # several words with capitals, one of which the text never writes small: one word alone may be anything
+            words = [word for word in name.split() if word.casefold() not in stop]
+            is_joined = {word.lower() for word in name.split() if word.casefold() in stop} <= set(_JOINING)
+            is_name = all(word[:1].isupper() and word[1:].isalpha() and word[1:].islower() for word in words)
+            is_new = not is_old and any(word.lower() not in small for word in words)
+            if subject and is_joined and is_name and is_new and 1 < len(words) <= MAX_NAME_WORDS:
                 yield FORMS[language][1].format(name=name, subject=subject)
-
-
-def _is_askable(name: str, small: frozenset[str], language: str) -> bool:
-    """Whether it is a name of several words with capitals, one of which the text never writes small."""
-    # One word alone may be anything.
-    stop = STOP | LANGUAGES[language].stop if language in LANGUAGES else STOP
-    words = [word for word in name.split() if word.casefold() not in stop]
-    joints = {word.lower() for word in name.split() if word.casefold() in stop}
-    if joints - set(_JOINING) or all(word.lower() in small for word in words):
-        return False
-    return 1 < len(words) <= MAX_NAME_WORDS and all(
-        word[:1].isupper() and word[1:].isalpha() and word[1:].islower() for word in words
-    )
 
 
 def _shorten_title(page: AnswerPage) -> str:

@@ -53,7 +53,6 @@ from nexi.urls import is_web_url
 
 __all__ = ["AnswerCheck", "Rejected", "RewriteSentences", "Verifier", "rewrite_sentences"]
 
-
 MAX_CHARS = 400_000  # of one answer
 SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
 MAX_SENTENCES = 40  # that a model is asked at once to write again
@@ -208,8 +207,6 @@ class AnswerCheck:
             self.release(text)
         return text, review
 
-    # checking
-
     @property
     def _question(self) -> str:
         return self.verifier.question if self.verifier else ""
@@ -267,11 +264,8 @@ class AnswerCheck:
             drafts = [check_claim(sentence, cited_pages[i], self._question, index=i) for i, sentence in sentences.items()]
             second_review = await self._judge(Review(Proof(soften_claims(drafts))), judge, pages)
             judged_claims = {claim.index: claim for claim in second_review.proof.claims}
-        changes = {
-            i: sentence
-            for i, sentence in good.items()
-            if not sentence or (i in judged_claims and judged_claims[i].verdict is Verdict.SUPPORTED)
-        }
+        supported = {i for i, claim in judged_claims.items() if claim.verdict is Verdict.SUPPORTED}
+        changes = {i: sentence for i, sentence in good.items() if not sentence or i in supported}
         new_text, standing = edit_text(text, review.proof.claims, changes)
         if not build_cases(standing) or self._finds_exits(new_text):
             return text, replace(review, asked=True)

@@ -136,17 +136,15 @@ async def _judge_citations(verification: Verification, pages: Pages, judge: Judg
 
     judged_claims = Proof(tuple(claims)).checked[:MAX_JUDGED]
     citing_claims = [claim for claim in judged_claims if numbers_of(claim.text)]
-    by_page = {n: [claim for claim in citing_claims if n in claim.numbers] for n, page in pages.items() if page is not None}
+    read_numbers = [n for n, page in pages.items() if page is not None]
     other_claims = [claim for claim in judged_claims if not numbers_of(claim.text)]
     async with asyncio.TaskGroup() as tasks:
         asking = {
-            number: tasks.create_task(ask([_only(claim, number) for claim in group], [number]))
-            for number, group in by_page.items()
-            if group
+            number: tasks.create_task(ask(group, [number]))
+            for number in read_numbers
+            if (group := [_only(claim, number) for claim in citing_claims if number in claim.numbers])
         }
-        others = (
-            tasks.create_task(ask(other_claims, [n for n, page in pages.items() if page is not None])) if other_claims else None
-        )
+        others = tasks.create_task(ask(other_claims, read_numbers)) if other_claims else None
     verdicts = {(claim.index, number): claim for number, task in asking.items() for claim in task.result()}
     results = {claim.index: _join_verdicts(claim, verdicts) for claim in citing_claims}
     results |= {claim.index: claim for claim in (others.result() if others else ())}

@@ -99,9 +99,8 @@ def find_conflicts(
     about: dict[int, frozenset[str]] = {}
     for number, page in pages.items():
         # the title without the name of the site, or the first line
-        title = _SITE.split(name_subject(titles.get(number, ""), page.text))[0] or (
-            page.words_between(0, 0) if page.bounds else ""
-        )
+        first_line = page.words_between(0, 0) if page.bounds else ""
+        title = _SITE.split(name_subject(titles.get(number, ""), page.text))[0] or first_line
         about[number] = frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
@@ -134,11 +133,8 @@ def _may_disagree(group: Group, things: Mapping[int, str], pages: Mapping[int, S
     if len(names) > 1 or not any(things.values()):
         return len(names) < 2
     text = pages[first].plain.text
-    return any(
-        things[number] == things[first] != "" or are_copies(text, other) or find_exchanges(text, other)
-        for number in others
-        for other in (pages[number].plain.text,)
-    )
+    texts = [(n, pages[n].plain.text) for n in others]
+    return any(things[n] == things[first] != "" or are_copies(text, other) or find_exchanges(text, other) for n, other in texts)
 
 
 def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:
@@ -204,11 +200,8 @@ class _Comparison(Struct, frozen=True):
         for n, page in self.pages.items():
             # values of pages of different periods do not hold for one time
             one = self.scopes[n]
-            is_version = self.is_state and one.is_of_family(two)
-            is_of_time = (
-                is_version or not one.periods or not two.periods or any(a.meets(b) for a in one.periods for b in two.periods)
-            )
-            if n in behind or not is_of_time:
+            is_of_time = not one.periods or not two.periods or any(a.meets(b) for a in one.periods for b in two.periods)
+            if n in behind or not (is_of_time or (self.is_state and one.is_of_family(two))):
                 continue
             counts: Counter[int] = Counter()
             for term in sentence.terms:
@@ -312,9 +305,8 @@ def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str]
     _, a, b, c, d = edits[0]
     before = one[same[0][0] : a]  # with the name of what is spoken of
     is_named = any(word.is_name for word in before) and sum(bool(word.term) for word in before) >= MIN_SHARED
-    is_exchange = (
-        all(word.is_name or word.flat in PARTICLES for word in (*one[a:b], *two[c:d])) and max(b - a, d - c) <= MAX_NAME
-    )
+    are_names = all(word.is_name or word.flat in PARTICLES for word in (*one[a:b], *two[c:d]))
+    is_exchange = are_names and max(b - a, d - c) <= MAX_NAME
     is_same = sum(last - first for first, last in same) >= MIN_SAME_WORDS * min(len(one), len(two))
     if not (is_named and is_exchange and is_same) or {w.term for w in one[a:b]} & {w.term for w in two[c:d]}:
         return None

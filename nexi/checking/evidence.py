@@ -20,7 +20,6 @@ from nexi.text.wordforms import WORD, word_terms
 
 __all__ = ["EvidencePassage", "EvidenceSet", "SentenceQuery", "gather_evidence"]
 
-
 MAX_TOKENS = 5_000  # of all passages of one answer
 CHARS_PER_TOKEN = 4
 WINDOW_SENTENCES = 7
@@ -113,9 +112,7 @@ def list_terms(text: str) -> list[str]:
     return list(dict.fromkeys(term for word in WORD.findall(text) for term in word_terms(word)))[:MAX_TERMS]
 
 
-def _find_windows(
-    query: SentenceQuery, pages: Mapping[int, Snapshot], weights: Mapping[str, float], half: int
-) -> list[_Window]:
+def _find_windows(query: SentenceQuery, pages: Mapping[int, Snapshot], weights: dict[str, float], half: int) -> list[_Window]:
     """The best windows for a sentence, in any page; those of the pages that it cites count for more."""
     terms = dict.fromkeys(list_terms(query.before), BEFORE_WORTH) | dict.fromkeys(list_terms(query.text), 1.0)
     windows: list[_Window] = []

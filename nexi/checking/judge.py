@@ -32,7 +32,6 @@ from nexi.types import JudgeFigure, Message, PairScore, Usage
 
 __all__ = ["Case", "GradedJudge", "Judge", "JudgePairModel", "Judgement", "Judging", "LlmJudge", "PairJudge"]
 
-
 MAX_CASES = 20  # sentences of one request
 MAX_CONCURRENT = 4
 MAX_WAIT_S = 120.0  # for one request where the caller sets no deadline
@@ -145,6 +144,13 @@ class LlmJudge:
         """Raises LLMError and TimeoutError."""
         evidence = await asyncio.to_thread(gather_evidence, cases, request.pages, max_tokens=room)
         task = build_task(request.question, evidence, cases)
+        fields = {
+            "n": {"type": "integer"},
+            "passages": {"type": "array", "items": {"type": "integer"}},
+            "differs": {"type": "string"},
+            "verdict": {"type": "string", "enum": list(FINDINGS)},
+        }
+        items = {"type": "array", "items": object_schema(fields, is_closed=True), "maxItems": len(cases)}
         now = self.clock.monotonic()
         until = now + MAX_WAIT_S if request.deadline is None else request.deadline
         async with asyncio.timeout(max(0.0, until - now)):
@@ -153,7 +159,7 @@ class LlmJudge:
                 max_tokens=min(self.max_reply_tokens, max(MIN_REPLY_TOKENS, TOKENS_PER_CASE * len(cases))),
                 temperature=0.0,
                 deadline=until,
-                schema=reply_schema(len(cases)),
+                schema=object_schema({"items": items}, is_closed=True),
             )
         self.spent += reply.usage
         return read_judgements(reply.text, len(cases), evidence)
@@ -226,29 +232,29 @@ class JudgePairModel:
         ]
 
 
+@dataclass(eq=False, repr=False)
 class GradedJudge:
     """A judge that is believed as far as its test allows; where it may not be asked at all, another one stands in."""
 
-    def __init__(self, judge: Judge, test: Test, stand_in: Judge | None = None) -> None:
-        self._judge = judge
-        self._test = test
-        self._stand_in = stand_in
+    model: Judge
+    test: Test
+    stand_in: Judge | None = None
 
     @property
     def name(self) -> str:
-        return self._judge.name
+        return self.model.name
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
         grade, reason = None, ""
         try:
-            grade = await self._test(deadline)
+            grade = await self.test(deadline)
         except NexiError as error:
             reason = str(error)
         if grade is None or not grade.may_be_asked:  # how it did in its test, `doctor` says, not every answer
-            if self._stand_in:
-                return await self._stand_in.judge(cases, pages, question, deadline=deadline)
+            if self.stand_in:
+                return await self.stand_in.judge(cases, pages, question, deadline=deadline)
             return Judging((Judgement(reason=reason),) * len(cases))
-        judging = await self._judge.judge(cases, pages, question, deadline=deadline)
+        judging = await self.model.judge(cases, pages, question, deadline=deadline)
         figure = JudgeFigure(self.name, grade.balanced_accuracy, grade.pairs)
         if grade.may_raise:
             return Judging(judging.judgements, figure)
@@ -286,17 +292,6 @@ def quote_text(text: str) -> str:
     return json.dumps(_BLANK.sub(" ", text).strip().encode("utf-8", "replace").decode(), ensure_ascii=False)
 
 
-def reply_schema(most: int) -> dict[str, Any]:
-    fields = {
-        "n": {"type": "integer"},
-        "passages": {"type": "array", "items": {"type": "integer"}},
-        "differs": {"type": "string"},
-        "verdict": {"type": "string", "enum": list(FINDINGS)},
-    }
-    entries = {"type": "array", "items": object_schema(fields, is_closed=True), "maxItems": most}
-    return object_schema({"items": entries}, is_closed=True)
-
-
 def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgement]:
     """One judgement per sentence of a reply in any order; what cannot be read, or is said in two ways, is a gap."""
     by_number: dict[int, Judgement] = {}
@@ -304,7 +299,15 @@ def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgem
         number = read_number(entry.get("n"))
         if number is None or not 1 <= number <= count:
             continue
-        judgement = _read_judgement(entry, evidence)
+        verdict, passage_numbers, differs = entry.get("verdict"), entry.get("passages"), entry.get("differs")
+        spelling = re.sub(r"[\s-]+", "_", verdict.strip().casefold()) if isinstance(verdict, str) else ""
+        finding = next((each for each in FINDINGS if each == spelling), None)
+        numbers = set(map(read_number, passage_numbers if isinstance(passage_numbers, list) else [passage_numbers]))
+        passages = tuple(passage for passage in evidence.passages if passage.n in numbers)
+        reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""
+        judgement = Judgement(finding, passages, reason) if finding else Judgement(reason=UNREADABLE)
+        if finding == "supported" and not passages:
+            judgement = Judgement(reason=NO_PASSAGE)
         if number in by_number and by_number[number].finding != judgement.finding:
             judgement = Judgement(reason=IN_TWO_WAYS)
         by_number[number] = judgement
@@ -331,16 +334,3 @@ def read_number(value: object) -> int | None:
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,4}", value.strip()):
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _read_judgement(entry: Mapping[str, Any], evidence: EvidenceSet) -> Judgement:
-    verdict, passage_numbers = entry.get("verdict"), entry.get("passages")
-    finding = re.sub(r"[\s-]+", "_", verdict.strip().casefold()) if isinstance(verdict, str) else ""
-    numbers = set(map(read_number, passage_numbers if isinstance(passage_numbers, list) else [passage_numbers]))
-    passages = tuple(passage for passage in evidence.passages if passage.n in numbers)
-    differs = entry.get("differs")
-    reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""
-    if finding == "supported" and not passages:
-        return Judgement(reason=NO_PASSAGE)
-    finding_name = next((each for each in FINDINGS if each == finding), None)
-    return Judgement(finding_name, passages, reason) if finding_name else Judgement(reason=UNREADABLE)

@@ -19,7 +19,7 @@ from nexi.text.blocks import find_page_number, list_cells, parse_blocks, read_bl
 from nexi.types import Claim, Evidence, Source, Verdict
 
 if TYPE_CHECKING:
-    from nexi.checking.pages import Pages, Snapshot
+    from nexi.checking.pages import Pages
 
 MAX_QUOTE_CHARS = 100  # characters; a longer one is named by its beginning and its end
 MAX_PIECE_CHARS = 60
@@ -118,14 +118,13 @@ def with_links(sources: Iterable[Source], claims: Iterable[Claim], snapshots: Pa
     first: dict[int, Evidence] = {}
     for evidence in (e for claim in claims for e in claim.evidence if e.verdict in SAID and e.start < e.end):
         first.setdefault(evidence.number, evidence)
-    return tuple(_add_link(source, first.get(source.number), snapshots.get(source.number)) for source in sources)
-
-
-def _add_link(source: Source, evidence: Evidence | None, snapshot: Snapshot | None) -> Source:
-    if evidence is None or snapshot is None:
-        return source
-    link = link_to(source.url, snapshot.text, evidence.start, evidence.end, source.imprint.content_type)
-    return replace(source, link="" if link == source.url else link)
+    linked_sources: list[Source] = []
+    for source in sources:
+        if (e := first.get(source.number)) and (snapshot := snapshots.get(source.number)):
+            link = link_to(source.url, snapshot.text, e.start, e.end, source.imprint.content_type)
+            source = replace(source, link="" if link == source.url else link)
+        linked_sources.append(source)
+    return tuple(linked_sources)
 
 
 def list_shown_lines(markdown: str) -> list[str]:

@@ -25,7 +25,6 @@ from nexi.types import JudgeFigure, PairScore, content_digest
 
 __all__ = ["Grade", "GradedPairModel", "Quiz", "grade_scores", "packaged_quiz", "take_quiz"]
 
-
 MAX_PAIRS = 24  # of the quiz that a judge takes
 MIN_TO_RAISE = 0.75  # balanced accuracy; below, a model may only lower
 MIN_TO_ASK = 0.60

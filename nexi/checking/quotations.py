@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["accept_quotations"]
 
-
 MIN_LETTERS = 24  # of a quotation; less may stand anywhere
 MIN_BODY_LETTERS = 16  # the same behind the line that names what it is about
 MAX_DISTANCE_LETTERS = 32_000  # that a line may stand above what it names

@@ -28,7 +28,6 @@ from nexi.types import Claim, Evidence, JudgeFigure, Page, Proof, Source, Verdic
 
 __all__ = ["CitationFigures", "SourceState", "Verification", "check_document", "recheck"]
 
-
 State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "refused", "fresh", "unread"]
 Basis: TypeAlias = Literal["cited", "given", "knowledge", "web"]
 Texts: TypeAlias = Mapping[int, str | None]
@@ -173,7 +172,14 @@ async def check_document(
     verification = Verification(document, Proof(claims), states, changes, basis=basis, gap=gap, texts=dict(texts))
     if judge and any(pages.values()):
         verification = await (judge_text or _judge_sentences)(verification, pages, judge, deadline)
-    return replace(verification, proof=mark_standing(name_unread_pages(verification.proof, states), document.sources))
+    # a page that could not be read says so in the evidence that misses it
+    words = {"dead": "the page is dead", "refused": "the page was not read", "unread": "the page was not read"}
+    why = {s.source.number: f"{words[s.state]}: {s.reason}" for s in states if s.state in words}
+    final_claims = []
+    for claim in verification.proof.claims:
+        evidence = tuple(replace(e, reason=why[e.number]) if e.number in why else e for e in claim.evidence)
+        final_claims.append(replace(claim, evidence=evidence))
+    return replace(verification, proof=mark_standing(Proof(tuple(final_claims)), document.sources))
 
 
 def say_all(*parts: str) -> str:
@@ -226,17 +232,6 @@ async def _judge_sentences(verification: Verification, pages: Pages, judge: Judg
     )
     name, judges = (judging.judge.name, (judging.judge,)) if judging.judge else (judge.name, ())
     return replace(verification, proof=Proof(new_claims), judge=name, judges=judges)
-
-
-def name_unread_pages(proof: Proof, states: Sequence[SourceState]) -> Proof:
-    """A page that could not be read says so in the evidence that misses it."""
-    words = {"dead": "the page is dead", "refused": "the page was not read", "unread": "the page was not read"}
-    why = {s.source.number: f"{words[s.state]}: {s.reason}" for s in states if s.state in words}
-    claims = []
-    for claim in proof.claims:
-        evidence = tuple(replace(e, reason=why[e.number]) if e.number in why else e for e in claim.evidence)
-        claims.append(replace(claim, evidence=evidence))
-    return Proof(tuple(claims))
 
 
 def describe_failure(source: Source, error: FetchError) -> SourceState:

@@ -23,7 +23,6 @@ from nexi.types import Claim, Evidence, Proof, Verdict
 
 __all__ = ["build_cases", "describe_gap", "edit_text", "find_failing", "is_rejected", "judge_claims", "soften_claims"]
 
-
 MAX_JUDGED = 400  # sentences of one text
 PASSING = (Verdict.FOUND, Verdict.SUPPORTED)
 SUPPORTS = Notice("judge.supports", "the judge finds it in this passage")

@@ -140,12 +140,8 @@ def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim
 def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Finding:
     """The best that a page has for a claim."""
     if page is None or not page.text.strip():
-        return Finding(
-            Verdict.UNCHECKED,
-            Notice("rules.empty_source", "the stored text of this source is empty")
-            if page
-            else Notice("rules.no_text", "no stored text of this source"),
-        )
+        empty = Notice("rules.empty_source", "the stored text of this source is empty")
+        return Finding(Verdict.UNCHECKED, empty if page else Notice("rules.no_text", "no stored text of this source"))
     if len(claim.words) > MAX_WORDS or len(claim.values) > MAX_VALUES:
         return Finding(Verdict.UNCHECKED, Notice("rules.too_long", "too long to be compared as one sentence"))
     # a few words without a verb, such as a name or a date: what they say depends on what was asked
@@ -155,7 +151,11 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
         return Finding(Verdict.UNCHECKED, Notice("rules.too_short", "too short to be compared without its question"))
     lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
     best = _choose([_compare(claim, window, page, lacks) for window in find_windows(claim, page)])
-    is_answer = not fragment or _names_row(claim, best.first, page) or _answers(parse_text(question), best, page)
+    # a fragment may have the first cell of a row of a table, which says what the row is about
+    at = best.first
+    cells = list_cells(page.words_between(at, at)) if fragment and page.is_row(at) else ()
+    names_row = any(cells) and {w.flat for w in parse_text(cells[0]).words} <= {w.flat for w in claim.words}
+    is_answer = not fragment or names_row or _answers(parse_text(question), best, page)
     if question and best.verdict is Verdict.FOUND and not is_answer:
         reason = Notice("rules.off_topic", "the passage does not speak of what was asked")
         return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
@@ -164,12 +164,6 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
         unread = Notice("rules.rest_unread", "not in the first {n} characters; the rest of the page was not read", n=read)
         return Finding(Verdict.UNCHECKED, unread)
     return best
-
-
-def _names_row(claim: ParsedText, index: int, page: Snapshot) -> bool:
-    """Whether a claim has the first cell of a row of a table, which says what the row is about."""
-    cells = list_cells(page.words_between(index, index)) if page.is_row(index) else ()
-    return any(cells) and {w.flat for w in parse_text(cells[0]).words} <= {w.flat for w in claim.words}
 
 
 def _choose(findings: list[Finding]) -> Finding:
@@ -205,11 +199,8 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     finding = Finding(
         Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, gaps, "", alignment.follows, alignment.is_negated
     )
-    if (
-        alignment.contradictions
-        and share >= ENOUGH_TO_CONTRADICT
-        and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}")
-    ):
+    may_contradict = alignment.contradictions and share >= ENOUGH_TO_CONTRADICT
+    if may_contradict and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}"):
         our_value, their_value = (value.text.strip() for value in alignment.contradictions[0])
         reason = Notice(
             "rules.other_value",
@@ -233,28 +224,26 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
 
 def find_windows(claim: ParsedText, page: Snapshot) -> list[Window]:
     """The few best stretches, the best first."""
-    terms = claim.terms[:MAX_TERMS]
+    terms = frozenset(claim.terms[:MAX_TERMS])
     digits = [term for word in claim.words if word.value for term in word_terms(word.text)]
     counts: Counter[int] = Counter()
-    for term in dict.fromkeys([*terms, *digits]):
+    for term in terms.union(digits):
         counts.update(page.places.get(term, ()))
-    best = nsmallest(MAX_CANDIDATES, counts, key=lambda at: (-counts[at], at))
-    windows = [_build_window(at, frozenset(terms), page) for at in best]
+    windows: list[Window] = []
+    for last in nsmallest(MAX_CANDIDATES, counts, key=lambda at: (-counts[at], at)):
+        first = last
+        while first > 0 and last - first < MAX_BOUND and _is_bound(first, page):
+            first -= 1
+        terms_by_sentence = [terms & _terms_at(at, page) for at in range(first, last + 1)]
+        while len(terms_by_sentence) > 1 and terms_by_sentence[0] <= frozenset().union(*terms_by_sentence[1:]):
+            # a sentence that adds no word is no part of the evidence
+            terms_by_sentence, first = terms_by_sentence[1:], first + 1
+        context = tuple(sorted({0, page.above[last], page.rows.get(last, -1)} - {-1, *range(first, last + 1)}))
+        own_terms = frozenset[str]().union(*terms_by_sentence)
+        lent_terms = frozenset(page.parsed_title.terms).union(*(_terms_at(at, page) for at in context))
+        count = len(own_terms) + CONTEXT_WORTH * len((terms & lent_terms) - own_terms)
+        windows.append(Window(first, last, count / len(terms) if terms else 0.0, context))
     return sorted(windows, key=lambda w: (-w.share, w.last - w.first, w.first))
-
-
-def _build_window(last: int, terms: frozenset[str], page: Snapshot) -> Window:
-    first = last
-    while first > 0 and last - first < MAX_BOUND and _is_bound(first, page):
-        first -= 1
-    terms_by_sentence = [terms & _terms_at(at, page) for at in range(first, last + 1)]
-    while len(terms_by_sentence) > 1 and terms_by_sentence[0] <= frozenset().union(*terms_by_sentence[1:]):
-        terms_by_sentence, first = terms_by_sentence[1:], first + 1  # a sentence that adds no word is no part of the evidence
-    context = tuple(sorted({0, page.above[last], page.rows.get(last, -1)} - {-1, *range(first, last + 1)}))
-    own_terms = frozenset[str]().union(*terms_by_sentence)
-    borrowed_terms = (terms & set(page.parsed_title.terms)).union(*(terms & _terms_at(at, page) for at in context)) - own_terms
-    share = (len(own_terms) + CONTEXT_WORTH * len(borrowed_terms)) / len(terms) if terms else 0.0
-    return Window(first, last, share, context)
 
 
 def _terms_at(index: int, page: Snapshot) -> frozenset[str]:

@@ -128,11 +128,8 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
         return False, "leads in what follows"
     if question and not set(sentence.terms) - set(question_text.terms) and not _new_values(sentence, question_text):
         return False, "the question itself"
-    if (
-        _ABOUT_ITSELF.match(bare)
-        and not _new_values(sentence, question_text)
-        and not ({word.term for name in sentence.names for word in name} - FRAME_WORDS - set(question_text.terms))
-    ):
+    new_names = {word.term for name in sentence.names for word in name} - FRAME_WORDS - set(question_text.terms)
+    if _ABOUT_ITSELF.match(bare) and not _new_values(sentence, question_text) and not new_names:
         return False, "speaks of the answer itself"
     return True, ""
 

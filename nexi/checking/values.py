@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -69,9 +69,6 @@ def parse_values(text: str) -> tuple[list[Number], list[Date]]:
     """The numbers and dates of a text in order; what is part of a date is no number."""
     dates = parse_dates(text)
     return [n for n in parse_numbers(text) if not any(n.start < d.end and d.start < n.end for d in dates)], dates
-
-
-# numbers
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -248,8 +245,6 @@ def _rounds(claim: float, source: float, number: Number) -> bool:
     return number.scale != 1.0 and number.digits >= 2 and abs(claim - source) <= step / 2
 
 
-# dates
-
 _MONTH = _any_of(MONTH_NUMBERS)
 _NTH_WORDS = {word: int(number) for word, number in ORDINALS.items() if number <= 20}
 _NTH_WORDS |= {f"twenty-{word}": 20 + number for word, number in _NTH_WORDS.items() if number < 10}
@@ -335,14 +330,8 @@ def states_date(stated: Date, claimed: Date) -> bool:
 
 def dates_differ(one: Date, other: Date) -> bool:
     """Whether two dates give one part differently."""
-    return one.span == other.span and all(
-        any(a and b and a != b for a, b in zip(reading, other_reading, strict=True))
-        for reading in one.readings
-        for other_reading in other.readings
-    )
-
-
-# both
+    pairs = product(one.readings, other.readings)
+    return one.span == other.span and all(any(a and b and a != b for a, b in zip(*pair, strict=True)) for pair in pairs)
 
 
 def find_missing(claim_values: Iterable[Value], source_values: Sequence[Value]) -> Iterator[Value]:

@@ -155,9 +155,6 @@ async def _get_json(client: httpx2.AsyncClient, url: str, body: Mapping[str, Any
         return None
 
 
-# what the answers mean
-
-
 def ollama_names(tags: Any) -> list[str] | None:
     """The models of `/api/tags`; None where that is not Ollama's answer."""
     models = as_mapping(tags).get("models")

@@ -47,9 +47,8 @@ async def ask_services(route: Route, ask: Ask, *, max_late_s: float = MAX_LATE_S
                 for task in running:
                     task.cancel()
                 break
-    return [
-        (_describe(choice, answers.get(choice.service)), answers.get(choice.service, SearchOutcome(""))) for choice in order
-    ]
+    outcomes = [(choice, answers.get(choice.service)) for choice in order]
+    return [(_describe(choice, outcome), outcome or SearchOutcome("")) for choice, outcome in outcomes]
 
 
 def _describe(choice: Choice, outcome: SearchOutcome | None) -> ServiceAnswer:

@@ -212,9 +212,6 @@ _WORDINGS: Mapping[str, Callable[[str], str]] = {
 }
 
 
-# by meaning
-
-
 class _Weights(Struct, frozen=True):
     kinds: tuple[str, ...]
     size: int

@@ -12,7 +12,7 @@ from nexi.answers.answered import NOTHING_FOUND
 from nexi.errors import LLMError
 from nexi.llm.extractive import composition
 from nexi.llm.extractive._evidence import SentenceRanking
-from nexi.llm.extractive._related import find_similarity
+from nexi.llm.extractive._weights import find_similarity
 from nexi.llm.extractive.composition import ExtractiveAnswer, compose_answer
 from nexi.llm.extractive.model import NOTHING_READ, Extractive
 from nexi.llm.extractive.questions import read_question, what_is_wanted

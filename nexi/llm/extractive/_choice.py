@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_new_names, holds_wanted
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_COMPARED, MAX_COMPARED_CHARS, MAX_WORDS
-from nexi.llm.extractive._related import find_similarity
-from nexi.llm.extractive._weights import load_weights, sum_points
+from nexi.llm.extractive._weights import find_similarity, load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 
 WORDS, READING = "choice.json", "reading.json"  # the weights without and with a reading model

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import COUNTRIES, RELATIONS
 from nexi.llm.extractive._limits import MAX_HEAD_WORDS, SAME
-from nexi.llm.extractive._related import find_similarity
+from nexi.llm.extractive._weights import find_similarity
 from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.questions import Question, find_names
 from nexi.text.sentences import MONTHS

@@ -1,25 +1,29 @@
-"""Which of several values to quote where pages give different ones for the same thing: the one that most pages give.
+"""Which of several values to quote where pages give different ones: the one that most pages give for the same thing.
 
 Above `_evidence` and the comparison of sentences, below `_readings` and `composition`. Where as many pages give the one as the
-other, all of them are quoted, because nothing here can tell which is right.
+other, all of them are quoted, because nothing here can tell which is right; and so are those of texts that may mean another
+thing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import groupby, permutations
 
 from msgspec import Struct
 
+from nexi.checking.alignment import differ
 from nexi.checking.conflicts import find_difference
 from nexi.checking.origins import are_altered, are_copies, shingles
-from nexi.llm.extractive._choice import READING, Candidate, Compare, describe_text
-from nexi.llm.extractive._evidence import Scored, SentenceRanking
-from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES
+from nexi.checking.parsed import parse_text
+from nexi.checking.values import Value, list_dates
+from nexi.llm.extractive._choice import READING, Candidate, Compare, describe_text, rate_candidates
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated
-from nexi.llm.extractive._quotation import quote_sentence
+from nexi.llm.extractive._quotation import is_file_name, quote_sentence
 from nexi.llm.extractive._weights import load_weights
 from nexi.text.references import may_be_same
 
@@ -83,7 +87,7 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     places = {(u.page, u.place) for u in usable}
     usable = [*usable, *(a for a in find_altered(ranking) if (a.page, a.place) not in places)]
     subject = about or ranking.subjects[s.page] or ranking.question.text
-    own = quote_sentence(ranking, s)
+    own, own_stems = quote_sentence(ranking, s), ranking.stems_of(s.page, s.place)
     support: dict[str, int] = {}
     others: dict[str, list[Scored]] = {}
     for page, sentences in groupby(sorted(usable, key=lambda o: o.page), key=lambda o: o.page):
@@ -91,7 +95,9 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
             continue
         ours, theirs = ranking.pages[s.page], ranking.pages[page]
         is_copy = may_be_same((ours.title, ours.text), (theirs.title, theirs.text)) and are_copies(ours.text, theirs.text)
-        for other in _find_alike(ranking, s, sentences, is_copy=is_copy):
+        # those that have most words in common with this one, those with the most first; of a copy, whatever they have
+        alike = [other for other in sentences if is_copy or has_same_subject(ranking, s, other)]
+        for other in sorted(alike, key=lambda o: -len(own_stems & ranking.stems_of(o.page, o.place)))[:MAX_ALTERNATIVES]:
             if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text=is_copy):
                 support |= {value: _count_pages(ranking, value) for value in values}
                 others.setdefault(values[1], []).append(other)
@@ -106,15 +112,68 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     return Settled(choice, tuple(o for o in (s, *(o for group in others.values() for o in group)) if o not in choice))
 
 
-def _find_alike(ranking: SentenceRanking, s: Scored, sentences: Iterable[Scored], *, is_copy: bool) -> list[Scored]:
-    """The sentences that have most words in common with this one, those with the most first; of a copy, whatever they have."""
-    own = ranking.stems_of(s.page, s.place)
-    alike = [other for other in sentences if is_copy or has_same_subject(ranking, s, other)]
-    return sorted(alike, key=lambda o: -len(own & ranking.stems_of(o.page, o.place)))[:MAX_ALTERNATIVES]
-
-
 def _count_pages(ranking: SentenceRanking, value: str) -> int:
     """The number of pages that have a value anywhere."""
     words = r"[\s,]+".join(re.escape(word) for word in re.split(r"[\s,]+", value))
     pattern = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
     return sum(pattern.search(page.text) is not None for page in ranking.pages)
+
+
+def find_other_answers(
+    ranking: SentenceRanking, usable: Sequence[Scored], quoted: Sequence[Scored], compare: Compare | None
+) -> list[Scored]:
+    """Sentences of further texts without a title that are about as near to the question as the best, with other values."""
+    # Pages with titles are told apart by these, and a question may need two of them. A text that was cut out of a page often
+    # does not say what it is about, so that neither its title nor its words settle which of two values holds.
+    if compare is None or ranking.question.language or ranking.wants not in ("date", "number", "person", "place", "name"):
+        return []
+    quoted_pages = {s.page for s in quoted}
+    untitled = [number for number, page in enumerate(ranking.pages) if is_file_name(page.title, page.url)]
+    best_of_page: list[Candidate] = []  # the sentence that answers most likely, with what is asked for
+    for page in untitled:
+        candidates = rate_candidates(ranking, list_candidates(ranking, usable, [page]), compare)
+        best_of_page += [c for c in candidates if holds_wanted(ranking, c.scored.sentence)][:1]
+    weights = load_weights(READING)
+    most = max((best.nearness for best in best_of_page), default=0.0)
+    others: list[Scored] = []
+    for best in sorted(best_of_page, key=lambda candidate: -candidate.nearness):
+        s = best.scored
+        is_near = best.nearness >= max(weights["other answer"], most - weights["behind the best"])
+        if s.page not in quoted_pages and is_near and _is_new(ranking, s, [*quoted, *others]):
+            others.append(s)
+    return others[: MAX_ALTERNATIVES - min(1, len(quoted))]
+
+
+def _is_new(ranking: SentenceRanking, s: Scored, quoted: Sequence[Scored]) -> bool:
+    """Whether a sentence gives values of the wanted kind that the pages quoted do not have."""
+    texts = [ranking.pages[page].text for page in {q.page for q in quoted}]
+    if ranking.wants in ("date", "number"):
+        values = _read_values(ranking, s.sentence.text)
+        seen = [value for q in quoted for value in _read_values(ranking, q.sentence.text)]
+        return bool(values) and all(differ(value, other) for value in values for other in seen)
+    words = s.sentence.text.split()
+    names = {words[place].strip(".,;:()\"'“”") for place in find_wanted_words(ranking, words)}
+    return any(all(name not in text for text in texts) for name in names if len(name) > 1)
+
+
+def _read_values(ranking: SentenceRanking, text: str) -> list[Value]:
+    """The dates of a sentence, or its numbers, without years where there are others, and without those of the question."""
+    parsed = parse_text(text)
+    if ranking.wants == "date":
+        return [*list_dates(parsed.values)]
+    numbers = [n for n in parsed.numbers if not (n.is_weak or n.is_ordinal) and n.text not in ranking.question.text]
+    return [n for n in numbers if not n.year] or [*numbers]
+
+
+def quote_briefly(ranking: SentenceRanking, s: Scored) -> str:
+    """A sentence, or of a long one the words around what is asked for."""
+    words = quote_sentence(ranking, s).split()
+    if len(words) <= MAX_WORDS:
+        return " ".join(words)
+    question_places = (i for i, w in enumerate(words) if ranking.question.weights.keys() & ranking.words.stems(w))
+    marks = {*find_wanted_words(ranking, words), *question_places}
+    room = MAX_WORDS // 2
+    counts = [sum(first <= mark < first + room for mark in marks) for first in range(len(words) - room + 1)]
+    starts = [first for first, count in enumerate(counts) if count == max(counts)]
+    start = starts[len(starts) // 2]
+    return f"{'… ' if start else ''}{' '.join(words[start : start + room])}{' …' if start + room < len(words) else ''}"

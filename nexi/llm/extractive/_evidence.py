@@ -15,8 +15,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_SENTENCE_CHARS, MIN_NAME_CHARS, MIN_SENTENCE_WORDS
-from nexi.llm.extractive._related import find_rarity
-from nexi.llm.extractive._weights import load_weights, sum_points
+from nexi.llm.extractive._weights import find_rarity, load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, name_cells, read_sentences
 from nexi.llm.extractive.questions import RANKING, Question, Wants
 from nexi.text.languages import LANGUAGES
@@ -276,9 +275,8 @@ def list_candidates(ranking: SentenceRanking, usable: Sequence[Scored], pages: C
 def find_wanted_words(ranking: SentenceRanking, words: Sequence[str]) -> list[int]:
     """The places of the words that are of the wanted kind and new to the question."""
     sign = _SIGNS.get(ranking.wants) or (_NAME_WORD if ranking.wants in ("person", "place", "name") else None)
-    return [
-        i for i, word in enumerate(words) if sign and sign.search(word) and word.strip(".,;:()") not in ranking.question.text
-    ]
+    question = ranking.question.text
+    return [i for i, word in enumerate(words) if sign and sign.search(word) and word.strip(".,;:()") not in question]
 
 
 def find_new_names(ranking: SentenceRanking, sentence: PassageSentence) -> Iterator[str]:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_HEAD_WORDS, MAX_PAGES_READ, MAX_WORDS, MIN_SENTENCE_WORDS
-from nexi.llm.extractive._related import find_similarity
+from nexi.llm.extractive._weights import find_similarity
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, read_sentences
 from nexi.llm.extractive.questions import Question
 from nexi.text.chunking import heading_path
@@ -103,7 +103,11 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
     """The cited sentences of a stretch, the first of each heading with it, and its code in fences; "" without a sentence."""
     blocks: list[str] = []
     has_sentence, head, names = False, "", ""
-    page = _name_page(passage)
+    # The name that a title begins with, which a passage of a manual often has nowhere else; none where the title is long, or
+    # the name of a file, which stands nowhere in it.
+    name = _SECTION_NUMBER.sub("", _CHAPTER.sub("", _TITLE_END.split(passage.title)[0].strip("` ")))
+    is_short = len(name.split()) <= MIN_SENTENCE_WORDS and not _SENTENCE_END.search(name)
+    page = name if is_short and not unquote(passage.url).endswith(f"/{passage.title}") else ""
     for kind, group in groupby(passage.sentences[passage.first : passage.last], key=lambda s: s.kind):
         sentences = list(group)
         if kind == "label":
@@ -127,15 +131,6 @@ def _render_stretch(passage: FoundPassage, mark: str) -> str:
             blocks += [" ".join(texts)] if texts else []
             has_sentence = has_sentence or bool(texts)
     return "\n\n".join(blocks) if has_sentence else ""
-
-
-def _name_page(passage: FoundPassage) -> str:
-    """The name that a title begins with: a passage of a manual often names its command nowhere else."""
-    # "" where the title is long, or the name of a file, which stands nowhere in it.
-    if unquote(passage.url).endswith(f"/{passage.title}"):
-        return ""
-    name = _SECTION_NUMBER.sub("", _CHAPTER.sub("", _TITLE_END.split(passage.title)[0].strip("` ")))
-    return name if len(name.split()) <= MIN_SENTENCE_WORDS and not _SENTENCE_END.search(name) else ""
 
 
 def fence_code(lines: Sequence[str], text: str) -> str:

@@ -8,22 +8,18 @@ from __future__ import annotations
 from functools import cache
 
 from nexi.text.stems import stem
+from nexi.text.stopwords import word_set
 
-
-def _word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-FILLER = _word_set("name kind type sort term word call mean refer following one many much type example way thing")
-CODE_NOUNS = _word_set(
+FILLER = word_set("name kind type sort term word call mean refer following one many much type example way thing")
+CODE_NOUNS = word_set(
     "argument attribute class command decorator directive exception extension field file flag format function "
     "keyword method mode module operator option parameter program property setting statement switch syntax tag "
     "tool utility variable clause package library type call setting config subcommand"
 )
-SECTIONS = _word_set(
+SECTIONS = word_set(
     "name synopsis description options examples example notes note parameters usage overview introduction summary contents"
 )
-CLAUSE_WORDS = _word_set(
+CLAUSE_WORDS = word_set(
     "and but or which who where when while although because since as with including such that after before until whereas"
 )
 COUNTRIES = {
@@ -52,20 +48,20 @@ COUNTRIES = {
     for name in group.split()
 }  # fmt: skip
 RELATIONS = {
-    "father": _word_set("son daughter child father"),
-    "mother": _word_set("son daughter child mother"),
-    "grandfather": _word_set("son daughter grandson granddaughter grandfather"),
-    "grandmother": _word_set("son daughter grandson granddaughter grandmother"),
-    "wife": _word_set("wife married husband spouse"),
-    "husband": _word_set("wife married husband spouse"),
-    "spouse": _word_set("wife married husband spouse"),
-    "performer": _word_set("song single album recorded performed by singer"),
-    "composer": _word_set("composed music written songwriter by composer"),
-    "director": _word_set("directed director"),
-    "author": _word_set("written author novel book by"),
-    "founder": _word_set("founded founder established"),
-    "publisher": _word_set("published publisher"),
-    "producer": _word_set("produced producer"),
+    "father": word_set("son daughter child father"),
+    "mother": word_set("son daughter child mother"),
+    "grandfather": word_set("son daughter grandson granddaughter grandfather"),
+    "grandmother": word_set("son daughter grandson granddaughter grandmother"),
+    "wife": word_set("wife married husband spouse"),
+    "husband": word_set("wife married husband spouse"),
+    "spouse": word_set("wife married husband spouse"),
+    "performer": word_set("song single album recorded performed by singer"),
+    "composer": word_set("composed music written songwriter by composer"),
+    "director": word_set("directed director"),
+    "author": word_set("written author novel book by"),
+    "founder": word_set("founded founder established"),
+    "publisher": word_set("published publisher"),
+    "producer": word_set("produced producer"),
 }
 # Other words for what broad questions ask about, such as the causes of something: a report compares their stems.
 _ASPECTS = (

@@ -67,11 +67,8 @@ def quote_unit(evidence: SentenceRanking, unit: Scored, quotations: Sequence[Sco
     # The names are left out where one of `quotations` stands under them already.
     page = evidence.sentences[unit.page]
     first = unit.place + (page[unit.place].kind == "label" and unit.last > unit.place + 1)
-    names = (
-        ""
-        if any((o.page, o.sentence.label) == (unit.page, unit.sentence.label) for o in quotations)
-        else _find_names(page, first)
-    )
+    is_named = any((o.page, o.sentence.label) == (unit.page, unit.sentence.label) for o in quotations)
+    names = "" if is_named else _find_names(page, first)
     texts: list[str] = []
     quotable = (sentence for sentence in page[first : unit.last] if sentence.kind != "head")
     for kind, group in groupby(quotable, key=lambda sentence: sentence.kind):

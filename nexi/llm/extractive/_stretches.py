@@ -128,9 +128,8 @@ def _read_lines(block: Block, body: str) -> list[StretchLine]:
             return [StretchLine("item", text, block.label, block.level)] if text else []
         case _:
             plain = body if block.kind == "formula" else strip_markdown(_STRUCK_OUT.sub("", body))
-            return [
-                StretchLine("sentence", text) for part in split_sentences(_DATELINE.sub("", plain)) if (text := _clean(part))
-            ]
+            parts = map(_clean, split_sentences(_DATELINE.sub("", plain)))
+            return [StretchLine("sentence", text) for text in parts if text]
 
 
 def _clean(text: str) -> str:

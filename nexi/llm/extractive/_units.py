@@ -24,8 +24,7 @@ from nexi.llm.extractive._limits import (
     MIN_SENTENCE_WORDS,
 )
 from nexi.llm.extractive._outdated import leave_out_outdated
-from nexi.llm.extractive._related import find_similarity
-from nexi.llm.extractive._weights import load_weights, sum_points
+from nexi.llm.extractive._weights import find_similarity, load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 
 MAX_COMPARED_UNITS = MAX_COMPARED // 2

@@ -19,8 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._evidence import SentenceRanking, holds_wanted, is_named, weigh_words
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MIN_SENTENCE_WORDS
-from nexi.llm.extractive._related import related_stems
-from nexi.llm.extractive._weights import load_weights, sum_points
+from nexi.llm.extractive._weights import load_weights, related_stems, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 from nexi.llm.extractive.questions import Question, read_question
 from nexi.text.scope import find_words_for_now

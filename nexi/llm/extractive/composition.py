@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterable, Sequence
-from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 from nexi.checking.conflicts import DIFFER, DISAGREE
 from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
-from nexi.llm.extractive._disputes import put_altered_first, settle_values
+from nexi.llm.extractive._disputes import find_other_answers, put_altered_first, quote_briefly, settle_values
 from nexi.llm.extractive._evidence import (
     Scored,
     SentenceRanking,
@@ -41,7 +40,6 @@ from nexi.llm.extractive._limits import (
     MIN_NAME_CHARS,
     MIN_SENTENCE_WORDS,
 )
-from nexi.llm.extractive._others import find_other_answers, quote_briefly
 from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import (
     fit_sentences,
@@ -67,10 +65,13 @@ _LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\((https?://[^()\s]{1,2000})\)"
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 
 
+Quotations = tuple[tuple[str, int], ...]  # sentences with their citation numbers
+
+
 class ExtractiveAnswer(Struct, frozen=True):
     """Quoted sentences with their citation numbers, after an optional short answer."""
 
-    lines: tuple[tuple[str, int], ...] = ()
+    lines: Quotations = ()
     short: str = ""
     answered: Answered = "no"  # the lines are then the closest passages
     parts: tuple[tuple[str, ExtractiveAnswer], ...] = ()  # the answers to each of several questions
@@ -137,7 +138,7 @@ class AnswerDraft(Struct, frozen=True):
     """An answer that was not rated yet, and the sentence or unit that answers most likely."""
 
     best: Candidate
-    lines: tuple[tuple[str, int], ...]
+    lines: Quotations
     short: str = ""
     is_pair: bool = False  # of two pages, of which neither answers alone
 
@@ -171,7 +172,7 @@ def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: C
         return AnswerDraft(best, _fill_room(evidence, pair, usable), is_pair=True)
     if not is_read and (is_code or question.language):  # the choice by words was learned from English prose
         return AnswerDraft(best, _fill_room(evidence, usable[:1], usable))
-    sentences = _choose_read(evidence, candidates) if is_read else _choose_few(evidence, candidates)
+    sentences = _choose_sentences(evidence, candidates, is_read=is_read)
     if graph.needs_another_page(candidates[0].scored.page) and (other := graph.find_other_page(sentences, candidates)):
         return AnswerDraft(best, _fill_room(evidence, [sentences[0], other], sentences))
     return AnswerDraft(best, _quote_lines(evidence, sentences))
@@ -197,9 +198,7 @@ def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple
     return next(((s, short) for short, s in deciding.items()), None) if len(deciding) == 1 else None
 
 
-def _quote_sides(
-    evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]
-) -> tuple[tuple[str, int], ...]:
+def _quote_sides(evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]) -> Quotations:
     """A line for each side of a comparison, after the best sentence or unit where that names both."""
     choice_stems = frozenset(stem for choice in evidence.question.choices for stem in evidence.words.stems(choice))
     best = candidates[0].scored
@@ -213,7 +212,7 @@ def _quote_sides(
     return tuple(lines)
 
 
-def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> tuple[tuple[str, int], ...]:
+def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> Quotations:
     """A line for each reading; where pages give different values, with both of them."""
     lines: list[tuple[str, int]] = []
     for reading in (reading for reading in readings if reading.label):
@@ -225,14 +224,14 @@ def _quote_readings(evidence: SentenceRanking, readings: Sequence[Reading]) -> t
     return tuple(lines)
 
 
-def _quote_others(evidence: SentenceRanking, sentences: Sequence[Scored], lead: str = "") -> tuple[tuple[str, int], ...]:
+def _quote_others(evidence: SentenceRanking, sentences: Sequence[Scored], lead: str = "") -> Quotations:
     """In one line what pages answer with different values."""
     quotations = [quote_briefly(evidence, s) for s in sentences]
     texts = [lead + text for text in quotations[:1]] + quotations[1:]
     return tuple((text, evidence.pages[s.page].number) for text, s in zip(texts, sentences, strict=True))
 
 
-def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple[tuple[str, int], ...]:
+def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> Quotations:
     """The first unit, and others while there is room and it is not certain that those before them answer."""
     # Where a page says what the thing asked about is, the rest comes from that page too.
     if evidence.question.form == "definition" and units[0].features.get("defines"):
@@ -250,17 +249,23 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> tuple
     return tuple((text, evidence.pages[s.page].number) for s, texts in lines for text in texts)
 
 
-def _choose_read(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely by a reading model, and others that may while that is not certain."""
+def _choose_sentences(evidence: SentenceRanking, candidates: Sequence[Candidate], *, is_read: bool) -> list[Scored]:
+    """The sentence that answers most likely, and others that may while that is not certain, the likeliest first."""
     # Manuals say things in short sentences one after another, so that more of theirs fit and are needed.
-    most, least = (2 * MAX_SENTENCES, 0.0) if evidence.is_technical else (MAX_SENTENCES, MIN_CHANCE)
+    is_manual = is_read and evidence.is_technical
+    most, least = (2 * MAX_SENTENCES, 0.0) if is_manual else (MAX_SENTENCES, MIN_CHANCE)
+    candidates = candidates if is_read else _leave_out_leads(evidence, candidates)
     sentences, chance = [candidates[0].scored], candidates[0].chance
     for candidate in candidates[1:]:
-        covered_words = frozenset[str]().union(*(s.covered for s in sentences))
-        may_answer = (chance < CERTAIN or evidence.is_technical) and candidate.chance >= least
-        fits = len(sentences) < most and len({s.page for s in (*sentences, candidate.scored)}) <= MAX_PAGES
-        if fits and (may_answer or _goes_on(evidence, candidate, sentences[0], covered_words)):
-            sentences.append(candidate.scored)
+        s, pages = candidate.scored, {c.page for c in sentences}
+        covered_words = frozenset[str]().union(*(c.covered for c in sentences))
+        may_answer = (chance < CERTAIN or is_manual) and candidate.chance >= least
+        if len(sentences) == most or not (may_answer or _goes_on(evidence, candidate, sentences[0], covered_words)):
+            continue
+        least_score = _min_share(evidence, s, pages, covered_words) * sentences[0].score
+        fits = len(pages | {s.page}) <= MAX_PAGES if is_read else s.score >= least_score
+        if fits:
+            sentences.append(s)
             chance += candidate.chance
     return sentences
 
@@ -269,22 +274,6 @@ def _says_less(evidence: SentenceRanking, pair: Sequence[Scored], best: Scored) 
     """Whether two sentences of two pages say less of the question than the best sentence, which says enough alone."""
     alone, together = (evidence.share_of(words) for words in (best.covered, pair[0].covered | pair[1].covered))
     return alone >= ONE_PAGE and alone > together
-
-
-def _choose_few(evidence: SentenceRanking, candidates: Sequence[Candidate]) -> list[Scored]:
-    """The sentence that answers most likely; where that is not likely enough, others that may, the likeliest first."""
-    candidates = _leave_out_leads(evidence, candidates)
-    sentences, chance = [candidates[0].scored], candidates[0].chance
-    for candidate in candidates[1:]:
-        s, anchor = candidate.scored, sentences[0]
-        covered_words = frozenset[str]().union(*(c.covered for c in sentences))
-        may_answer = chance < CERTAIN and candidate.chance >= MIN_CHANCE
-        if len(sentences) == MAX_SENTENCES or not (may_answer or _goes_on(evidence, candidate, anchor, covered_words)):
-            continue
-        if s.score >= _min_share(evidence, s, {c.page for c in sentences}, covered_words) * anchor.score:
-            sentences.append(s)
-            chance += candidate.chance
-    return sentences
 
 
 def _goes_on(evidence: SentenceRanking, candidate: Candidate, anchor: Scored, covered_words: frozenset[str]) -> bool:
@@ -311,7 +300,7 @@ def _leave_out_leads(evidence: SentenceRanking, candidates: Sequence[Candidate])
     return [Candidate(c.scored, c.chance / whole) for c in informative]
 
 
-def _quote_lines(evidence: SentenceRanking, sentences: Sequence[Scored], room: int = MAX_WORDS) -> tuple[tuple[str, int], ...]:
+def _quote_lines(evidence: SentenceRanking, sentences: Sequence[Scored], room: int = MAX_WORDS) -> Quotations:
     """The chosen sentences with their citation numbers: the best one, then those of its page."""
     # The first is quoted with what it introduces; a further one only where it fits, and nothing twice. Two pages that are both
     # needed share the room.
@@ -359,7 +348,9 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
     queries = [name] if name else narrow_queries(question) if are_missed(question, evidence) else []
     partial = max(map(evidence.page_cover, range(len(pages))), default=0.0) < ONE_PAGE
     reads_on = partial and rate_words(question, evidence) != "no"
-    further_urls = (hit.url for hit in hits if reads_on and hit.url not in read_urls and graph.is_mentioned(hit.title))
+    texts = [flatten_words(page.text) for page in pages] if reads_on else []
+    about_hits = [(hit.url, flatten_words(find_page_subject(hit.title))) for hit in hits if hit.url not in read_urls]
+    further_urls = (url for url, about in about_hits if len(about.split()) > 1 and any(about in text for text in texts))
     return NextStep(tuple(url for url in graph.linked_urls() if url not in read_urls), tuple(queries), tuple(further_urls))
 
 
@@ -425,15 +416,6 @@ class _Subjects:
         pages = [n for n, is_subject in enumerate(self.named) if is_subject and cues]
         sentences = (s.text for page in pages for s in self.evidence.sentences[page][:MAX_CANDIDATES])
         return next((name for text in sentences if (name := _name_after(text, cues, familiar_text))), "")
-
-    def is_mentioned(self, title: str) -> bool:
-        """Whether a page names what another one is about by its title."""
-        about = flatten_words(find_page_subject(title))
-        return len(about.split()) > 1 and any(about in text for text in self._page_texts)
-
-    @cached_property
-    def _page_texts(self) -> list[str]:
-        return [flatten_words(page.text) for page in self.evidence.pages]
 
     def linked_urls(self) -> list[str]:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
@@ -511,9 +493,7 @@ def _name_after(text: str, cues: set[str], familiar_text: str) -> str:
     return next((name for name in names if flatten_words(name) not in familiar_text and len(name.split()) > 1), "")
 
 
-def _fill_room(
-    evidence: SentenceRanking, sentences: Sequence[Scored], usable: Sequence[Scored], spent: int = 0
-) -> tuple[tuple[str, int], ...]:
+def _fill_room(evidence: SentenceRanking, sentences: Sequence[Scored], usable: Sequence[Scored], spent: int = 0) -> Quotations:
     """The chosen sentences and more of what speaks best while there is room; nothing is said twice."""
     if len(sentences) == 1:
         lines = list(_quote_lines(evidence, sentences))

@@ -234,9 +234,7 @@ def _read_turn(messages: Sequence[Message]) -> _ExtractiveQuestion:
     # A user message straight after a tool's result would be the loop speaking.
     places = [i for i, m in enumerate(messages) if m.role == "user" and i not in results]
     at = ([i for i in places if i - 1 not in results] or places or [0])[-1]
-    asked_before = [
-        m.content[:MAX_QUESTION_CHARS] for i, m in enumerate(messages[:at]) if m.role == "user" and i not in results
-    ]
+    asked_before = [messages[i].content[:MAX_QUESTION_CHARS] for i in places if i < at]
     question = read_question(messages[at].content if messages else "", " ".join(asked_before[-MAX_ROUNDS:]))
     names = {call.id: call.name for m in messages for call in m.tool_calls}
     here = [messages[i] for i in results if i > at]
@@ -301,9 +299,8 @@ def _pick_numbers(schema: Mapping[str, Any], messages: Sequence[Message]) -> dic
             fix="configure a model: nexi config setup",
             code="unsupported",
         )
-    return {
-        "pick": pick_parts([m.content for m in messages], min(MAX_ALTERNATIVES, int(pick.get("maxItems", MAX_ALTERNATIVES))))
-    }
+    most = min(MAX_ALTERNATIVES, int(pick.get("maxItems", MAX_ALTERNATIVES)))
+    return {"pick": pick_parts([m.content for m in messages], most)}
 
 
 def _call_reply(name: str, arguments: Mapping[str, Any], step: int) -> Reply:

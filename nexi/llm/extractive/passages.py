@@ -26,7 +26,6 @@ from nexi.text.words import has_unspaced
 
 __all__ = ["ContentWords", "PassageSentence", "is_about_code", "read_sentences"]
 
-
 MIN_CODE_SHARE = 0.1  # of sentences, from which a text is about code
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")

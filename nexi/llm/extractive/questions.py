@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from nexi.llm.extractive._lexicon import CODE_NOUNS, FILLER
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_HEAD_WORDS, MAX_QUERY_CHARS, MAX_QUESTION_CHARS, MAX_SENTENCES
-from nexi.llm.extractive._related import general_rarity
-from nexi.llm.extractive._weights import load_weights
+from nexi.llm.extractive._weights import general_rarity, load_weights
 from nexi.llm.extractive.passages import ContentWords
 from nexi.text.languages import LANGUAGES, detect_language, find_asked_kind, strip_question_words
 from nexi.text.parts import find_antecedent, find_subject, has_pronoun, name_subject

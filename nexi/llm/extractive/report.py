@@ -39,9 +39,8 @@ from nexi.llm.extractive._limits import (
 from nexi.llm.extractive._outdated import list_current_pages
 from nexi.llm.extractive._part_questions import defines_thing, is_pointer, points_elsewhere, read_part
 from nexi.llm.extractive._quotation import IDENTIFIER
-from nexi.llm.extractive._related import has_same_root
 from nexi.llm.extractive._stretches import NAME_LINE, Stretch, StretchLine, count_words, read_stretches, render_lines
-from nexi.llm.extractive._weights import load_weights, sum_points
+from nexi.llm.extractive._weights import has_same_root, load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, is_about_code, read_sentences
 from nexi.llm.extractive.questions import RANKING, read_question, what_is_wanted
 from nexi.text.languages import detect_language
@@ -190,9 +189,7 @@ class ReportWriter:
         """The stretches of each part, each of them once, those of the best page first and in its order."""
         quotations = [q for number in range(len(self.parts)) for q in self._rate_part(number)]
         quotations = self._leave_to_specific(quotations)
-        top: dict[tuple[int, int], float] = {}
-        for q in quotations:
-            top[q.stretch.page, q.stretch.place] = max(q.score, top.get((q.stretch.page, q.stretch.place), q.score))
+        top = {(q.stretch.page, q.stretch.place): q.score for q in sorted(quotations, key=lambda q: q.score)}
         margin = load_weights(self._file)["margin"]  # by which a stretch that answers another part better belongs there
         quotations = [q for q in quotations if q.score >= top[q.stretch.page, q.stretch.place] - margin]
         bearing = {(q.stretch.page, q.stretch.place) for q in quotations}
@@ -208,11 +205,8 @@ class ReportWriter:
             for stretch in map(partial(self._drop_repeated, used_lines), self._complete(q.stretch, bearing)):
                 stems, length = frozenset(self.words.stems(stretch.text)), count_words(stretch.lines)
                 owner = owners.get((stretch.page, stretch.place), q.part)
-                if (
-                    owner != q.part
-                    or (sections[q.part] and length > room[q.part])
-                    or any(len(stems & other) >= SAME * min(len(stems), len(other)) for other in used_stems)
-                ):
+                is_repeated = any(len(stems & other) >= SAME * min(len(stems), len(other)) for other in used_stems)
+                if owner != q.part or is_repeated or (sections[q.part] and length > room[q.part]):
                     continue
                 sections[q.part].append(stretch)
                 used_stems.append(stems)
@@ -234,9 +228,8 @@ class ReportWriter:
 
         def is_new(line: StretchLine) -> bool:
             stems = frozenset(self.words.stems(line.text))
-            if line.kind == "sentence" and is_pointer(line.text):
-                return False
-            return line.kind != "sentence" or not any(len(stems & other) > SAME * len(stems | other) for other in used_lines)
+            is_repeated = any(len(stems & other) > SAME * len(stems | other) for other in used_lines)
+            return line.kind != "sentence" or not (is_repeated or is_pointer(line.text))
 
         return replace(stretch, lines=tuple(filter(is_new, stretch.lines)))
 
@@ -403,11 +396,8 @@ class ReportWriter:
 
     def _introduces(self, weights: Mapping[str, float], stretch: Stretch, *, wants_steps: bool) -> bool:
         """Whether a stretch is a list or a table that is introduced by the rarest word of its part."""
-        if (
-            len(stretch.lines) <= 2
-            or stretch.lines[0].kind != "sentence"
-            or stretch.lines[1].kind not in ("item", "row", "head")
-        ):
+        kinds = [line.kind for line in stretch.lines]
+        if len(kinds) <= 2 or kinds[0] != "sentence" or kinds[1] not in ("item", "row", "head"):
             return False
         rarest = max(weights, key=lambda word: (word not in self.weak, weights[word]))
         introduction = stretch.lines[0].text.split()
@@ -448,13 +438,8 @@ class ReportWriter:
         name = first.trail.rpartition(": ")[2]
         opens = first.block == next(s.block for s in self.by_page[first.page] if s.trail == first.trail)
         is_heading = name.lower() in SECTIONS or self.titles[first.page] <= frozenset(self.words.stems(name))
-        is_entry = (
-            IDENTIFIER.search(name)
-            and not is_heading
-            and opens
-            and len(name.split()) <= MAX_HEAD_WORDS
-            and name.casefold() not in first.text.casefold()
-        )
+        is_new = len(name.split()) <= MAX_HEAD_WORDS and name.casefold() not in first.text.casefold()
+        is_entry = IDENTIFIER.search(name) and not is_heading and opens and is_new
         if is_entry and not is_named and lines[0].kind == "sentence":
             lines[0] = StretchLine("sentence", f"{name}: {lines[0].text}")
         return render_lines(lines, self.pages[first.page].number)

@@ -193,8 +193,6 @@ class OpenAICompatible:
         self._key = other_keys[0]
         return True
 
-    # one request
-
     async def _exchange_once(self, turn: _Turn, body: Mapping[str, Any]) -> ReplyBuffer:
         ask = turn.ask
         hold: Hold = "calls" if ask.tools else "nothing" if ask.schema is None else "everything"
@@ -276,8 +274,6 @@ class OpenAICompatible:
             cut_short = draft.thought and draft.finish == "length"
             raise faults.build_error(self.endpoint, faults.THOUGHT_ONLY if cut_short else faults.EMPTY)
 
-    # what a reply means
-
     def _read_reply(self, ask: Ask, draft: ReplyBuffer) -> Reply:
         """The reply, with its defect if it attempts what was asked for and fails."""
         reply = Reply(draft.text, draft.calls, self._read_usage(ask, draft), _finish_reason(draft.finish, draft.calls))
@@ -346,8 +342,6 @@ class OpenAICompatible:
         if seconds <= 0:
             raise self._add_usage(turn, faults.build_error(self.endpoint, faults.PAST_DEADLINE))
         return seconds
-
-    # connections
 
     def _open_client(self) -> httpx2.AsyncClient:
         if self.client is None:

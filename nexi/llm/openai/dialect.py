@@ -82,9 +82,15 @@ def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
 def _messages_to_dicts(ask: Ask, dialect: Dialect) -> list[dict[str, Any]]:
     if dialect.rung != "native":
         plain = _plain_messages(ask.messages)
-        if ask.tools:
-            return [m.to_dict() for m in _with_instructions(plain, _describe_tools(ask.tools, dialect))]
-        return [m.to_dict() for m in _with_schema(plain, ask, dialect)]
+        if not ask.tools:
+            return [m.to_dict() for m in _with_schema(plain, ask, dialect)]
+        descriptions = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump_json(t.parameters)}" for t in ask.tools)
+        example = '{"tool": "' + ask.tools[0].name + '", "arguments": {...}}'
+        how = f"To call a tool, answer with only a JSON object in a fenced block:\n```json\n{example}\n```"
+        if dialect.rung == "schema":
+            how = f"Answer with one JSON object, {example}, that calls one tool."
+        instructions = f"You have these tools:\n{descriptions}\n\n{how} You will then be given its result."
+        return [m.to_dict() for m in _with_instructions(plain, instructions)]
     messages = []
     for message in _with_schema(ask.messages, ask, dialect):
         # servers fail on a conversation in which an earlier call has broken arguments
@@ -133,15 +139,6 @@ def _valid_arguments(arguments: str) -> str:
     except ValueError:
         pass
     return _dump_json({"unreadable": arguments[:1000]})
-
-
-def _describe_tools(tools: Sequence[ToolSpec], dialect: Dialect) -> str:
-    descriptions = "\n".join(f"- {t.name}: {t.description}\n  arguments: {_dump_json(t.parameters)}" for t in tools)
-    example = '{"tool": "' + tools[0].name + '", "arguments": {...}}'
-    how = f"To call a tool, answer with only a JSON object in a fenced block:\n```json\n{example}\n```"
-    if dialect.rung == "schema":
-        how = f"Answer with one JSON object, {example}, that calls one tool."
-    return f"You have these tools:\n{descriptions}\n\n{how} You will then be given its result."
 
 
 def _dump_json(value: object) -> str:

@@ -157,9 +157,16 @@ def from_transport(endpoint: EndpointLabel, error: Exception, proxy: str = "") -
         fault = build_error(endpoint, _DNS, Notice("network.down", "the network is down, or the name is misspelt"))
         fault.retryable = name_error.errno == socket.EAI_AGAIN
         return fault
+    kind = _BAD_REPLY if isinstance(error, httpx2.DecodingError) else STREAM_CLOSED
     if is_secure_fault:
-        return build_error(endpoint, TLS, plain_cause(words))
-    return build_error(endpoint, _transport_kind(error), plain_cause(words))
+        kind = TLS
+    elif isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError):
+        kind = _ADDRESS
+    elif isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+        kind = _CONNECT
+    elif isinstance(error, httpx2.TimeoutException):
+        kind = _TIMEOUT
+    return build_error(endpoint, kind, plain_cause(words))
 
 
 def from_proxy(endpoint: EndpointLabel, proxy: str, status: int = 0) -> LLMError:
@@ -216,16 +223,6 @@ def build_error(
         retryable=kind.retryable,
         retry_after=retry_after,
     )
-
-
-def _transport_kind(error: Exception) -> _Kind:
-    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError):
-        return _ADDRESS
-    if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-        return _CONNECT
-    if isinstance(error, httpx2.TimeoutException):
-        return _TIMEOUT
-    return _BAD_REPLY if isinstance(error, httpx2.DecodingError) else STREAM_CLOSED
 
 
 # --- the server's own words
