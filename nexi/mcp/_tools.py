@@ -98,10 +98,7 @@ class ProgressReporter:
 
 
 async def run_cancellable_once(work: Coroutine[Any, Any, T]) -> T:
-    """Work in a task of its own, cancelled once and awaited when the request is cancelled.
-
-    The SDK cancels a handler again and again until it is gone, which would tear the clean-up of a run.
-    """
+    """Work in a task of its own: the SDK cancels a handler again and again, which would tear the clean-up of a run."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

@@ -104,8 +104,7 @@ class _TokenGate:
         is_known = kind.lower() == b"bearer" and self._is_token(secret.strip().decode("utf-8", "replace"))
         if is_known or scope["type"] != "http":
             return await self._app(scope, receive, send)
-        answer = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": REFUSAL}}
-        body = json.dumps(answer).encode()
+        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": REFUSAL}}).encode()
         headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
         headers.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": 401, "headers": headers})

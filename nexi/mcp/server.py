@@ -95,8 +95,7 @@ class NexiServer(MCPServer[None]):
         if nexi.config.knowledge:
             table.append((tools.nexi_index, "Keep pages in the knowledge store", acts))
         for function, title, hints in table:
-            about = getdoc(function)
-            self.add_tool(function, title=title, description=about, annotations=annotations_of(title, **hints))
+            self.add_tool(function, title=title, description=getdoc(function), annotations=annotations_of(title, **hints))
         _resources.register_resources(self, self.host)
         self.prompt(name="research", title="Research a question")(research_prompt)
 

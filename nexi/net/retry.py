@@ -59,10 +59,7 @@ async def call_with_retries(
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """The server's own wish in seconds: `retry-after-ms`, or `Retry-After` as seconds or as a date.
-
-    Without `now` a date is measured from the answer's own, so that a clock that is wrong does not matter.
-    """
+    """The server's own wish in seconds: `retry-after-ms`, or `Retry-After` as seconds or as a date."""
     milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -70,6 +67,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     seconds = _parse_number(wish)
     if seconds is not None or not wish:
         return seconds
+    # without `now` a date is measured from the answer's own, so that a clock that is wrong does not matter
     until, start = _parse_moment(wish), now or _parse_moment(headers.get("date", ""))
     return max(0.0, (until - _make_aware(start)).total_seconds()) if until and start else None
 

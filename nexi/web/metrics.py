@@ -11,8 +11,6 @@ from itertools import accumulate
 
 from nexi import events
 
-__all__ = ["METRICS_TYPE", "Metrics"]
-
 HELP: Mapping[str, tuple[str, str]] = {
     "nexi_requests_total": ("counter", "Requests by route, method and status."),
     "nexi_request_seconds": ("histogram", "Seconds until a response began, by route."),
@@ -40,7 +38,7 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 Labels = tuple[tuple[str, str], ...]
 
 
-class Times:
+class _Times:
     """How long the requests of one route took: by bucket, and in sum."""
 
     def __init__(self) -> None:
@@ -65,7 +63,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, Labels], float] = {}
-        self._times: dict[str, Times] = {}
+        self._times: dict[str, _Times] = {}
 
     def count(self, name: str, amount: float = 1, **labels: str) -> None:
         key = (name, tuple(sorted(labels.items())))
@@ -76,7 +74,7 @@ class Metrics:
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         self.count("nexi_requests_total", route=route, method=method, status=str(status))
-        self._times.setdefault(route, Times()).add(seconds)
+        self._times.setdefault(route, _Times()).add(seconds)
 
     def observe(self, event: events.Event, mode: str = "search") -> None:
         """Count what an event says."""

@@ -15,8 +15,6 @@ from nexi.app import RunSummary
 from nexi.events import Fact, ModelReplied, PageFetched, RunFailed, RunFinished, RunStarted, SearchFinished
 from nexi.types import StopReason, Usage
 
-__all__ = ["html_of", "passages_of", "status_of", "summary_of"]
-
 SCHEMA = "nexi-run-1"
 _ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
 
@@ -45,7 +43,7 @@ def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> d
     if start and (space := start.request.get("space")):
         status["space"] = space
     if start and start.mode == "research":
-        status["progress"] = progress_of(facts)
+        status["progress"] = _progress_of(facts)
     last = facts[-1] if facts else None
     if isinstance(last, RunFinished):
         return {**status, "stop": last.stop.value, "seconds": last.seconds, "warnings": list(last.warnings)}
@@ -56,13 +54,12 @@ def status_of(run_id: str, state: str, created: str, facts: Sequence[Fact]) -> d
     return status
 
 
-def progress_of(facts: Sequence[Fact]) -> dict[str, Any]:
+def _progress_of(facts: Sequence[Fact]) -> dict[str, Any]:
     """The researchers of a deep run, as the reducer sees them."""
     from nexi.app.research_state import fold
 
     state = fold(facts)
-    people = [{"id": r.id, "task": r.task, "phase": r.phase} for r in state.researchers]
-    return {"header": state.header, "researchers": people}
+    return {"header": state.header, "researchers": [{"id": r.id, "task": r.task, "phase": r.phase} for r in state.researchers]}
 
 
 def summary_of(run: RunSummary) -> dict[str, Any]:

@@ -24,8 +24,6 @@ from nexi.web.schemas import Address, LimitedWork, OnlyLocal
 if TYPE_CHECKING:
     from nexi.checking.recheck import Verification
 
-__all__ = ["CONTRACT", "VerifyBody", "parse_request"]
-
 MAX_PAGES = 30
 FORMS = {"md": "text/markdown", "html": "text/html"}
 CONTRACT = Contract("nexi")

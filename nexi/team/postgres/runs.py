@@ -28,17 +28,6 @@ from nexi.team.postgres.database import MAX_ROWS, Database, clean_text, read_sta
 from nexi.team.postgres.sharing import SHARED_WITH_ME
 from nexi.types import content_digest
 
-__all__ = [
-    "QUOTA_STOP",
-    "SUBMIT_RUN",
-    "PostgresPages",
-    "PostgresRunLog",
-    "PostgresRuns",
-    "RunPicker",
-    "describe_waiting_run",
-    "prune_expired",
-]
-
 QUOTA_STOP = Notice(
     "quota.used_up",
     "your quota of tokens or dollars for today is used up, so this is answered from what was read until now; "
@@ -112,9 +101,8 @@ class PostgresRunLog:
         self._count += 1
         number, self._ended = self._count, isinstance(fact, events.TERMINAL)
         elapsed = self._clock.monotonic() - self._began
-        self._pending.append(
-            FactRow(number, fact, log_format.encode_fact(number, self._clock.now(), elapsed, fact).decode("ascii"))
-        )
+        line = log_format.encode_fact(number, self._clock.now(), elapsed, fact).decode("ascii")
+        self._pending.append(FactRow(number, fact, line))
         if self._next is None:
             self._next = asyncio.ensure_future(self._commit_after(self._current))
         commit = self._next

@@ -49,7 +49,7 @@ class Schedules:
     def remove(self, schedule: int) -> None:
         """Raises NexiError where there is none such."""
         if not self._database.fetch("delete from schedules where id = %(id)s returning id", {"id": schedule}):
-            raise _no_such_schedule(schedule, "nexi admin schedules lists them")
+            raise NexiError(f"there is no schedule {schedule}", fix="nexi admin schedules lists them", code="not_found")
 
     def submit_due(self) -> list[tuple[str, str]]:
         """Make the runs that are due, each once, and return their ids and owners. Times that were missed are not made up."""
@@ -93,7 +93,7 @@ class PersonalSchedules(PersonalRows):
     def remove(self, schedule: int) -> None:
         sql = "delete from schedules where id = %(id)s and owner = %(owner)s returning id"
         if not self._fetch(sql, id=schedule, is_alone=True):
-            raise _no_such_schedule(schedule, "GET /v1/schedules lists yours")
+            raise NexiError(f"there is no schedule {schedule}", fix="GET /v1/schedules lists yours", code="not_found")
 
 
 def _describe_schedule(
@@ -101,7 +101,3 @@ def _describe_schedule(
 ) -> dict[str, Any]:
     texts = {"question": clean_text(question), "mode": mode, "request": json.dumps(request)}
     return {**texts, "every": every, "first": first}
-
-
-def _no_such_schedule(schedule: int, fix: str) -> NexiError:
-    return NexiError(f"there is no schedule {schedule}", fix=fix, code="not_found")

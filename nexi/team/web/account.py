@@ -22,10 +22,8 @@ from nexi.web.guard import address_of, principal_of
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import build_refusal
 
-__all__ = ["AccountDoor"]
 
-
-class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
+class _NewToken(Struct, frozen=True, forbid_unknown_fields=True):
     """A token to make."""
 
     name: Annotated[str, Meta(min_length=1, max_length=MAX_NAME_CHARS)]
@@ -33,7 +31,7 @@ class NewToken(Struct, frozen=True, forbid_unknown_fields=True):
     days: Annotated[float, Meta(ge=0.001, le=MAX_TOKEN_DAYS)] | None = None
 
 
-class Leaving(Struct, frozen=True, forbid_unknown_fields=True):
+class _Leaving(Struct, frozen=True, forbid_unknown_fields=True):
     """One's own name, so that an account is not deleted by accident."""
 
     name: Annotated[str, Meta(max_length=MAX_NAME_CHARS)]
@@ -84,7 +82,7 @@ class AccountDoor:
 
     async def _add_token(self, request: Request) -> Response:
         """A new token of one's own; this is the only time it is shown."""
-        me, wish = principal_of(request), await read_body(request, NewToken)
+        me, wish = principal_of(request), await read_body(request, _NewToken)
         if len(await asyncio.to_thread(self._people.list_tokens, me.person)) >= MAX_TOKENS:
             message = Notice("limit.tokens", "you have {most} tokens, the most that one person may have", most=MAX_TOKENS)
             raise build_refusal(409, "too_many_tokens", message, fix=Notice("limit.revoke", "revoke one first"))
@@ -103,7 +101,7 @@ class AccountDoor:
     async def _remove(self, request: Request) -> Response:
         """Delete oneself with everything; the name is asked for so that it does not happen by accident."""
         me = principal_of(request)
-        if (await read_body(request, Leaving)).name != me.name:
+        if (await read_body(request, _Leaving)).name != me.name:
             fix = 'send {"name": "..."} with your own name'
             raise build_refusal(400, "not_confirmed", "the name is not yours", fix=fix)
         everybody = await asyncio.to_thread(self._people.list_all) if me.is_administrator else []

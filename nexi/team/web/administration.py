@@ -106,8 +106,7 @@ class AdministrationDoor:
     def _make_link(self, person: str, name: str, me: Principal) -> str:
         """A link, in words; that there is one is shown to the person on their account."""
         self._people.record(person, "link_made_by", me.name)
-        link = self._people.add_link(person)
-        return f"This path of the server signs {name} in once, within the hour: /login/link/{link}"
+        return f"This path of the server signs {name} in once, within the hour: /login/link/{self._people.add_link(person)}"
 
     def _change_access(self, fields: Fields, me: Principal) -> tuple[str, str]:
         is_disabled = fields["action"] == "disable_user"

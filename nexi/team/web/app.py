@@ -40,8 +40,6 @@ from nexi.web.guard import PAGES, PRINCIPAL, GuardRules, RequestGuard, given_tok
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Refused, build_refusal, problem_of
 
-__all__ = ["create_team_app"]
-
 LOGIN_PATHS = ("/login", "/login/*")
 ANONYMOUS = "00000000-0000-0000-0000-000000000000"
 SETTINGS_PATH = "/page/settings"
@@ -99,7 +97,7 @@ async def _identify(people: People, pacing: PersonPacing, headers: Headers, scop
     """Who a request comes from, by its token or by the session in its cookie. Raises Refused."""
     find, secret = people.find_by_token, given_token(headers)
     if not secret:
-        find, secret = people.find_by_session, session_of(headers)
+        find, secret = people.find_by_session, _session_of(headers)
     try:
         principal = await asyncio.to_thread(find, secret) if secret else None
     except StoreError as error:
@@ -117,7 +115,7 @@ async def _identify(people: People, pacing: PersonPacing, headers: Headers, scop
     return principal
 
 
-def session_of(headers: Headers) -> str:
+def _session_of(headers: Headers) -> str:
     """The secret of the session in the cookie of a request; "" where there is none."""
     try:
         cookies = SimpleCookie(headers.get("cookie", ""))
@@ -142,7 +140,7 @@ class _PersonalApps:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         principal: Principal | None = scope["state"][PRINCIPAL]
         is_page = matches_any(scope["path"], (*PAGES, team_page.ACCOUNT_PATH))
-        if self._wants_login and is_page and not session_of(Headers(scope=scope)):
+        if self._wants_login and is_page and not _session_of(Headers(scope=scope)):
             return await RedirectResponse("/login", 303)(scope, receive, send)
         async with self._apps.use(principal.person if principal else ANONYMOUS) as app:
             scope["app"], scope["root_path"] = app, ""  # in place, so that the guard learns which route it was

@@ -203,8 +203,7 @@ async def _export_file(request: Request) -> Response:
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
     if form not in EXPORT_FORMATS:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
-    log = await request.app.state.host.open_log(run_id)
-    return await export_response(request, log, run_id, form, as_file=True)
+    return await export_response(request, await request.app.state.host.open_log(run_id), run_id, form, as_file=True)
 
 
 @CONTRACT.serve("GET /page/runs/{id}/timeline")

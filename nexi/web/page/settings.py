@@ -22,8 +22,6 @@ from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 
-__all__ = ["CONTRACT", "is_editable"]
-
 CONTRACT = Contract()
 TEXTS = ("base_url", "model", "searxng_url", "default_effort")
 SECRETS = ("api_key", "jina_key")
@@ -32,7 +30,7 @@ MAX_LISTED_MODELS = 500
 Text = Annotated[str, Meta(max_length=2000)] | UnsetType
 
 
-class SettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
+class _SettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
     """The settings that were typed; null takes a limit away."""
 
     base_url: Text = UNSET
@@ -115,7 +113,7 @@ async def _read_changes(request: Request) -> tuple[Config, dict[str, Any]]:
         message, fix = "this server's settings are not changed in the browser", "use nexi config on the server"
         raise build_refusal(403, "not_editable", message, fix=fix)
     nexi: Nexi = request.app.state.nexi
-    changes: dict[str, Any] = to_builtins(await read_body(request, SettingsChange))
+    changes: dict[str, Any] = to_builtins(await read_body(request, _SettingsChange))
     values = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
     if parse_site(address := values.get("base_url", nexi.config.base_url)) != parse_site(nexi.config.base_url):
         values = {"api_key": "", **values, "page_base_url": address}  # the key belongs to the former address
