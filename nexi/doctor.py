@@ -27,7 +27,7 @@ from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
 from nexi.install import install_command, other_package, reader_command
 from nexi.notices import map_notice
-from nexi.ports import LLM, Clock, SearchBackend
+from nexi.ports import Clock, SearchBackend
 from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
@@ -61,10 +61,11 @@ MAX_SKEW_S = 300
 LIBRARIES = ("httpx2", "click", "rich", "prompt_toolkit", "ada-url", "html-to-markdown", "resiliparse", "protego", "splintr-rs")
 SETUP_FIX = "choose a model: nexi config setup"
 PROBE_TOOL = ToolSpec("report", "Report that you are ready.", object_schema({"ready": {"type": "boolean"}}))
-RUNG_MESSAGES = {
+RUNG_MESSAGES = {  # how a model answered a small request with a tool
     "native": "tool calls work",
     "schema": "no tool calls, but JSON schema output works",
     "text": "no tool calls or JSON schema, but text works",
+    "none": "reachable, but it does not use tools: nexi searches for it and hands it passages to answer from",
 }
 
 
@@ -216,13 +217,18 @@ async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnviro
     gate = nexi.gate()
     where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
     listing = await _describe_listing(gate, role, endpoint.model)
+    llm, patience_s = gate.open_llm(role, "probe"), _request_timeout_s(environment)
+    request = Message("user", "Call the tool report with ready set to true.")
+    deadline = environment.clock.monotonic() + patience_s
     try:
-        reply = await _probe_model(gate.open_llm(role, "probe"), environment)
-        checks = [Check(name, True, f"{where}: {reply}{listing}")]
+        reply = await llm.complete([request], [PROBE_TOOL], max_tokens=MAX_PROBE_TOKENS, deadline=deadline)
+        rung = getattr(getattr(llm, "dialect", None), "rung", "native")
+        ability = RUNG_MESSAGES["none" if rung == "native" and not reply.tool_calls else rung]
+        checks = [Check(name, True, f"{where}: {ability}{listing}")]
     except LLMError as error:
         if error.code != "timeout":
             raise
-        cause = f"no answer within {_request_timeout_s(environment):g} s; loading a model can take longer"
+        cause = f"no answer within {patience_s:g} s; loading a model can take longer"
         slow = Check(f"{name} speed", False, "a small request timed out", cause, "run nexi doctor again")
         checks = [Check(name, True, f"{where}: reachable{listing}"), slow]
     server = await describe_server(endpoint.base_url)  # after the request: servers report the window of loaded models
@@ -244,17 +250,6 @@ async def _describe_listing(gate: ModelGate, role: EndpointRole, model: str) -> 
     if names is None:
         return ""
     return "" if model in names or f"{model}:latest" in names else f", but it is not among the {len(names)} listed models"
-
-
-async def _probe_model(llm: LLM, environment: DoctorEnvironment) -> str:
-    """Send one small request with a tool; describe how the model answered."""
-    deadline = environment.clock.monotonic() + _request_timeout_s(environment)
-    request = Message("user", "Call the tool report with ready set to true.")
-    reply = await llm.complete([request], [PROBE_TOOL], max_tokens=MAX_PROBE_TOKENS, deadline=deadline)
-    rung = getattr(getattr(llm, "dialect", None), "rung", "native")
-    if rung == "native" and not reply.tool_calls:
-        return "reachable, but it does not use tools: nexi searches for it and hands it passages to answer from"
-    return RUNG_MESSAGES[rung]
 
 
 def _check_window(config: Config, role: EndpointRole, server: LocalServer | None) -> list[Check]:

@@ -111,7 +111,15 @@ def tavily_error(problem: Problem) -> dict[str, Any]:
 async def search_web(request: Request) -> Response:
     body = await read_body(request, TavilySearch)
     started = monotonic(request)
-    query, first, last = _parse_query(body), _parse_day(body.start_date, "start_date"), _parse_day(body.end_date, "end_date")
+    periods = (("d", 1), ("w", 7), ("m", 31), ("y", 366))
+    shortest = next((name for name, days in periods if body.days and body.days <= days), "")
+    query = Query(
+        clean_query(body.query),
+        sites=body.include_domains or (),
+        excluded_sites=body.exclude_domains or (),
+        time_range=body.time_range[:1] if body.time_range else shortest,
+    )
+    first, last = _parse_day(body.start_date, "start_date"), _parse_day(body.end_date, "end_date")
     if first and last and first > last:
         raise bad_request("start_date must not be after end_date")
     days = (first or "0001-01-01", last or "9999-12-31")  # of a result whose day is known
@@ -203,17 +211,6 @@ def extract_text(page: Page, query: str | None, chunks: int | None) -> str:
     """The whole text, or its best paragraphs where a query says for what."""
     words = " ".join((query or "").split())
     return JOINED.join(best_paragraphs(page.text, words, chunks or CHUNKS, CHUNK_CHARS)) if words else page.text
-
-
-def _parse_query(body: TavilySearch) -> Query:
-    periods = (("d", 1), ("w", 7), ("m", 31), ("y", 366))
-    shortest = next((name for name, days in periods if body.days and body.days <= days), "")
-    return Query(
-        clean_query(body.query),
-        sites=body.include_domains or (),
-        excluded_sites=body.exclude_domains or (),
-        time_range=body.time_range[:1] if body.time_range else shortest,
-    )
 
 
 def _parse_day(text: str | None, name: str) -> str:
