@@ -180,8 +180,7 @@ async def _run_checks(work: Iterable[NamedCheck], environment: DoctorEnvironment
             async with asyncio.timeout(environment.deadline_s):
                 return await check
         except TimeoutError:
-            cause = f"no answer within {environment.deadline_s:g} s"
-            return [Check(name, False, "timed out", cause, "run nexi doctor again")]
+            return [Check(name, False, "timed out", f"no answer within {environment.deadline_s:g} s", "run nexi doctor again")]
         except NexiError as error:
             return [_failed_check(name, error)]
 
@@ -326,7 +325,14 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
                 continue
         raise ConfigError(f"{url} was not refused", cause="a fetcher ignores the guard", fix="set content_fetcher to http")
     names = ", ".join(fetcher.name for fetcher in fetchers)
-    browser = [_check_browser()] if any(fetcher.name == "crawl4ai" for fetcher in fetchers) else []
+    browser: list[Check] = []
+    if any(fetcher.name == "crawl4ai" for fetcher in fetchers):
+        from nexi.app import browser_install_fix, installed_browser, missing_parts
+
+        lack = missing_parts()
+        works = "cannot read pages" if lack else f"{installed_browser()} reads pages"
+        fix = browser_install_fix() if lack else ""
+        browser = [Check("fetch crawl4ai", not lack, f"{works} that need JavaScript", lack, fix)]
     if len(refused_urls) < len(FORBIDDEN_URLS):
         open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused_urls)
         fix = "nexi config set allow_private HOST:PORT,... with exact hosts"
@@ -360,21 +366,11 @@ async def _check_document_reader() -> list[Check]:
 
     in_force = await find_protections()
     names = {"network": "the network", "files": "your files"}
-    remaining_rights = [name for key, name in names.items() if key not in in_force]
-    dropped_rights = [name for key, name in names.items() if key in in_force]
-    parts = [
-        f"without {' and '.join(dropped_rights)}" if dropped_rights else "",
-        f"this system cannot take {' or '.join(remaining_rights)} from it" if remaining_rights else "",
-    ]
-    return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(filter(None, parts))}")]
-
-
-def _check_browser() -> Check:
-    from nexi.app import browser_install_fix, installed_browser, missing_parts
-
-    if lack := missing_parts():
-        return Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, browser_install_fix())
-    return Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")
+    remaining_rights = " or ".join(name for key, name in names.items() if key not in in_force)
+    dropped_rights = " and ".join(name for key, name in names.items() if key in in_force)
+    parts = [f"without {dropped_rights}"] if dropped_rights else []
+    parts += [f"this system cannot take {remaining_rights} from it"] if remaining_rights else []
+    return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(parts)}")]
 
 
 async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:
@@ -396,9 +392,8 @@ async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Che
 def _check_store(config: Config) -> list[Check]:
     from nexi.app.history import read_history
 
-    places = (config.runs_dir, config.pages_dir, config.history_path)
     unwritable = []
-    for place in places:
+    for place in (config.runs_dir, config.pages_dir, config.history_path):
         nearest = _nearest_existing(place)
         if not os.access(nearest, os.W_OK | (os.X_OK if nearest.is_dir() else 0)):
             unwritable.append(str(place))
@@ -456,9 +451,8 @@ async def _check_knowledge(nexi: Nexi) -> list[Check]:
         return [Check("knowledge", False, contents, stats.damage, "nexi doctor --repair")]
     if await knowledge.is_full():
         fix = f"nexi sources rm URL, or raise the limit: nexi config set knowledge_max_mb {config.knowledge_max_mb * 2}"
-        return [
-            Check("knowledge", False, f"{contents}: full, so new pages are not indexed", "it reached knowledge_max_mb", fix)
-        ]
+        message = f"{contents}: full, so new pages are not indexed"
+        return [Check("knowledge", False, message, "it reached knowledge_max_mb", fix)]
     return [Check("knowledge", True, contents)]
 
 

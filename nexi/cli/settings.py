@@ -251,8 +251,7 @@ def _setting_source(config: Config, name: str) -> str:
 
 
 def _format_value(value: Any) -> str:
-    is_plain = isinstance(value, str) and value.isprintable()
-    return value if is_plain else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value, ensure_ascii=False)
 
 
 # the setup

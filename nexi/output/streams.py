@@ -96,8 +96,7 @@ def print_styled(line: str, style: str, name: str = "stdout", plain: bool | None
         return write(f"{line}\n", stream)
     from rich.text import Text
 
-    wrapped = wrap_text(clean_text(line), columns_of(stream))
-    return open_console(name).print(Text(wrapped, style=style), soft_wrap=True)
+    return open_console(name).print(Text(wrap_text(clean_text(line), columns_of(stream)), style=style), soft_wrap=True)
 
 
 class _StreamProxy:
