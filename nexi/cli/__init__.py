@@ -54,7 +54,7 @@ class _QuestionGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from nexi.cli.typos import resolve_typo
+            from nexi.cli.guide import resolve_typo
 
             args = resolve_typo(args, COMMANDS)
         if not args or args[0] not in COMMANDS:
