@@ -27,7 +27,7 @@ from nexi.config import Config, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
 from nexi.install import install_command, other_package, reader_command
 from nexi.notices import map_notice
-from nexi.ports import LLM, Clock, SearchBackend
+from nexi.ports import Clock, SearchBackend
 from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
@@ -61,10 +61,11 @@ MAX_SKEW_S = 300
 LIBRARIES = ("httpx2", "click", "rich", "prompt_toolkit", "ada-url", "html-to-markdown", "resiliparse", "protego", "splintr-rs")
 SETUP_FIX = "choose a model: nexi config setup"
 PROBE_TOOL = ToolSpec("report", "Report that you are ready.", object_schema({"ready": {"type": "boolean"}}))
-RUNG_MESSAGES = {
+RUNG_MESSAGES = {  # how a model answered a small request with a tool
     "native": "tool calls work",
     "schema": "no tool calls, but JSON schema output works",
     "text": "no tool calls or JSON schema, but text works",
+    "none": "reachable, but it does not use tools: nexi searches for it and hands it passages to answer from",
 }
 
 
@@ -179,8 +180,7 @@ async def _run_checks(work: Iterable[NamedCheck], environment: DoctorEnvironment
             async with asyncio.timeout(environment.deadline_s):
                 return await check
         except TimeoutError:
-            cause = f"no answer within {environment.deadline_s:g} s"
-            return [Check(name, False, "timed out", cause, "run nexi doctor again")]
+            return [Check(name, False, "timed out", f"no answer within {environment.deadline_s:g} s", "run nexi doctor again")]
         except NexiError as error:
             return [_failed_check(name, error)]
 
@@ -216,13 +216,18 @@ async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnviro
     gate = nexi.gate()
     where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
     listing = await _describe_listing(gate, role, endpoint.model)
+    llm, patience_s = gate.open_llm(role, "probe"), _request_timeout_s(environment)
+    request = Message("user", "Call the tool report with ready set to true.")
+    deadline = environment.clock.monotonic() + patience_s
     try:
-        reply = await _probe_model(gate.open_llm(role, "probe"), environment)
-        checks = [Check(name, True, f"{where}: {reply}{listing}")]
+        reply = await llm.complete([request], [PROBE_TOOL], max_tokens=MAX_PROBE_TOKENS, deadline=deadline)
+        rung = getattr(getattr(llm, "dialect", None), "rung", "native")
+        ability = RUNG_MESSAGES["none" if rung == "native" and not reply.tool_calls else rung]
+        checks = [Check(name, True, f"{where}: {ability}{listing}")]
     except LLMError as error:
         if error.code != "timeout":
             raise
-        cause = f"no answer within {_request_timeout_s(environment):g} s; loading a model can take longer"
+        cause = f"no answer within {patience_s:g} s; loading a model can take longer"
         slow = Check(f"{name} speed", False, "a small request timed out", cause, "run nexi doctor again")
         checks = [Check(name, True, f"{where}: reachable{listing}"), slow]
     server = await describe_server(endpoint.base_url)  # after the request: servers report the window of loaded models
@@ -244,17 +249,6 @@ async def _describe_listing(gate: ModelGate, role: EndpointRole, model: str) -> 
     if names is None:
         return ""
     return "" if model in names or f"{model}:latest" in names else f", but it is not among the {len(names)} listed models"
-
-
-async def _probe_model(llm: LLM, environment: DoctorEnvironment) -> str:
-    """Send one small request with a tool; describe how the model answered."""
-    deadline = environment.clock.monotonic() + _request_timeout_s(environment)
-    request = Message("user", "Call the tool report with ready set to true.")
-    reply = await llm.complete([request], [PROBE_TOOL], max_tokens=MAX_PROBE_TOKENS, deadline=deadline)
-    rung = getattr(getattr(llm, "dialect", None), "rung", "native")
-    if rung == "native" and not reply.tool_calls:
-        return "reachable, but it does not use tools: nexi searches for it and hands it passages to answer from"
-    return RUNG_MESSAGES[rung]
 
 
 def _check_window(config: Config, role: EndpointRole, server: LocalServer | None) -> list[Check]:
@@ -331,7 +325,14 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
                 continue
         raise ConfigError(f"{url} was not refused", cause="a fetcher ignores the guard", fix="set content_fetcher to http")
     names = ", ".join(fetcher.name for fetcher in fetchers)
-    browser = [_check_browser()] if any(fetcher.name == "crawl4ai" for fetcher in fetchers) else []
+    browser: list[Check] = []
+    if any(fetcher.name == "crawl4ai" for fetcher in fetchers):
+        from nexi.app import browser_install_fix, installed_browser, missing_parts
+
+        lack = missing_parts()
+        works = "cannot read pages" if lack else f"{installed_browser()} reads pages"
+        fix = browser_install_fix() if lack else ""
+        browser = [Check("fetch crawl4ai", not lack, f"{works} that need JavaScript", lack, fix)]
     if len(refused_urls) < len(FORBIDDEN_URLS):
         open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused_urls)
         fix = "nexi config set allow_private HOST:PORT,... with exact hosts"
@@ -365,21 +366,11 @@ async def _check_document_reader() -> list[Check]:
 
     in_force = await find_protections()
     names = {"network": "the network", "files": "your files"}
-    remaining_rights = [name for key, name in names.items() if key not in in_force]
-    dropped_rights = [name for key, name in names.items() if key in in_force]
-    parts = [
-        f"without {' and '.join(dropped_rights)}" if dropped_rights else "",
-        f"this system cannot take {' or '.join(remaining_rights)} from it" if remaining_rights else "",
-    ]
-    return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(filter(None, parts))}")]
-
-
-def _check_browser() -> Check:
-    from nexi.app import browser_install_fix, installed_browser, missing_parts
-
-    if lack := missing_parts():
-        return Check("fetch crawl4ai", False, "cannot read pages that need JavaScript", lack, browser_install_fix())
-    return Check("fetch crawl4ai", True, f"{installed_browser()} reads pages that need JavaScript")
+    remaining_rights = " or ".join(name for key, name in names.items() if key not in in_force)
+    dropped_rights = " and ".join(name for key, name in names.items() if key in in_force)
+    parts = [f"without {dropped_rights}"] if dropped_rights else []
+    parts += [f"this system cannot take {remaining_rights} from it"] if remaining_rights else []
+    return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(parts)}")]
 
 
 async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:
@@ -401,9 +392,8 @@ async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Che
 def _check_store(config: Config) -> list[Check]:
     from nexi.app.history import read_history
 
-    places = (config.runs_dir, config.pages_dir, config.history_path)
     unwritable = []
-    for place in places:
+    for place in (config.runs_dir, config.pages_dir, config.history_path):
         nearest = _nearest_existing(place)
         if not os.access(nearest, os.W_OK | (os.X_OK if nearest.is_dir() else 0)):
             unwritable.append(str(place))
@@ -461,9 +451,8 @@ async def _check_knowledge(nexi: Nexi) -> list[Check]:
         return [Check("knowledge", False, contents, stats.damage, "nexi doctor --repair")]
     if await knowledge.is_full():
         fix = f"nexi sources rm URL, or raise the limit: nexi config set knowledge_max_mb {config.knowledge_max_mb * 2}"
-        return [
-            Check("knowledge", False, f"{contents}: full, so new pages are not indexed", "it reached knowledge_max_mb", fix)
-        ]
+        message = f"{contents}: full, so new pages are not indexed"
+        return [Check("knowledge", False, message, "it reached knowledge_max_mb", fix)]
     return [Check("knowledge", True, contents)]
 
 

@@ -54,7 +54,7 @@ class _QuestionGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from nexi.cli.typos import resolve_typo
+            from nexi.cli.guide import resolve_typo
 
             args = resolve_typo(args, COMMANDS)
         if not args or args[0] not in COMMANDS:
@@ -69,20 +69,18 @@ class _QuestionGroup(click.Group):
             with report_errors():
                 return super().invoke(ctx)
         except click.UsageError as error:
-            if not _has_stray_words(error) or ctx.invoked_subcommand not in COMMANDS:
+            # a subcommand may have got words that it cannot use: `nexi open source software`
+            if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
+                has_stray_words = isinstance(error.param, click.Argument)
+            else:
+                has_stray_words = not isinstance(error, _OTHER_USAGE_ERRORS)
+            if not has_stray_words or ctx.invoked_subcommand not in COMMANDS:
                 raise
             hint = f'To ask a question that starts with this word, quote it: nexi "{ctx.invoked_subcommand} ..."'
             raise click.UsageError(f"{error.format_message()}\n{hint}", ctx=error.ctx) from error
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
-
-
-def _has_stray_words(error: click.UsageError) -> bool:
-    """Whether a subcommand got words that it cannot use: `nexi open source software`."""
-    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
-        return isinstance(error.param, click.Argument)
-    return not isinstance(error, _OTHER_USAGE_ERRORS)
 
 
 class _QuestionContext(click.Context):

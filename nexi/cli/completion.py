@@ -51,8 +51,7 @@ def complete_run() -> list[tuple[str, str]]:
 def complete_history() -> list[tuple[str, str]]:
     from nexi.app.history import get_last_n_entries
 
-    entries = get_last_n_entries(MAX_COMPLETED)
-    return [(entry.id, " ".join(entry.query.split())[:60]) for entry in entries if entry.id.isalnum()]
+    return [(e.id, " ".join(e.query.split())[:60]) for e in get_last_n_entries(MAX_COMPLETED) if e.id.isalnum()]
 
 
 @_complete_names

@@ -41,12 +41,8 @@ def output_path(flags: OutputFlags) -> Path | None:
         cause = error.strerror or ""
         raise ConfigError(f"{flags.output[:80]} cannot be written", cause=cause, fix="choose another name") from error
     if is_taken:
-        raise ConfigError(
-            f"{path} already exists",
-            cause="files are never overwritten",
-            fix="choose another name, or delete it",
-            code="exists",
-        )
+        fix = "choose another name, or delete it"
+        raise ConfigError(f"{path} already exists", cause="files are never overwritten", fix=fix, code="exists")
     if not path.parent.is_dir():
         raise ConfigError(
             f"cannot write {path}", cause=f"the folder {path.parent} does not exist", fix=f"create it: mkdir -p {path.parent}"

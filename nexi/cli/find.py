@@ -1,4 +1,4 @@
-"""`nexi find` prints the hits of one query, `nexi agentic` the passages that answer a question.
+"""What is found, without an answer: `nexi find` prints hits, `nexi agentic` passages, and `nexi fetch` a page as Markdown.
 
 Passages come from the knowledge base and, for what is missing, from the web.
 """
@@ -16,7 +16,7 @@ from nexi.cli.options import HELP, filter_options, json_option, make_json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import NoEvidenceError
-from nexi.output import clean_line, print_json, print_note, print_warning, write
+from nexi.output import clean_line, clean_text, print_json, print_note, print_warning, write
 from nexi.routing.table import SERVICES
 from nexi.routing.unreachable import explain_unreachable
 from nexi.types import SearchOutcome
@@ -148,3 +148,43 @@ def _agentic_command(words: tuple[str, ...], as_json: bool, **options: Any) -> N
     calls = f"{usage['searches']} searches, {usage['pages_read']} pages read, {usage['model_calls']} model calls"
     after = f"{rounds} round{'' if rounds == 1 else 's'}"
     return print_note(f"{response['status']}: {response['completeness']:.0%} complete after {after}; {calls}")
+
+
+@click.command("fetch", context_settings=HELP)
+@click.argument("url")
+@json_option
+def _fetch_command(url: str, as_json: bool) -> None:
+    """Fetch a page and print it as Markdown."""
+    page = run_with_nexi(lambda nexi: nexi.fetch(url.strip()))
+    warnings = [f"the page is too long: only its first {len(page.text):,} characters were read"] if page.truncated else []
+    warnings += [page.unread] if page.unread else []
+    if as_json:
+        return print_json(
+            {
+                "schema": "nexi-page-1",
+                "url": page.url,
+                "final_url": page.final_url or page.url,
+                "title": page.title,
+                "text": page.text,
+                "language": page.language,
+                "author": page.author,
+                "published": page.published,
+                "modified": page.updated,
+                "description": page.description,
+                "headings": page.headings,
+                "code_languages": page.code_languages,
+                "links": page.links,
+                "content_type": page.content_type,
+                "bytes": page.downloaded_bytes,
+                "truncated": page.truncated,
+                "warnings": warnings,
+                "fetcher": page.fetcher,
+                "fetched_at": page.fetched_at,
+            }
+        )
+    for warning in warnings:
+        print_warning(warning)
+    title, text = clean_line(page.title), clean_text(page.text).strip()
+    # the title is the heading, unless the text starts with it
+    begins = text.partition("\n")[0].lstrip("# ").strip() == title
+    return write(f"{text}\n" if begins or not title else f"# {title}\n\n{text}\n")

@@ -1,15 +1,19 @@
-"""What `nexi --help` and the man page show: the options of `nexi.cli` under headings, and its subcommands."""
+"""What `nexi --help` and the man page show: the options of `nexi.cli` under headings, and its subcommands.
+
+Also recognises a mistyped subcommand, so that it does not become a search that costs something.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import click
 
 from nexi.cli import COMMANDS
+from nexi.cli.exits import EXIT_USAGE
 
-__all__ = ["group_options", "write_help"]
-
+__all__ = ["find_meant_command", "group_options", "resolve_typo", "write_help"]
 
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Research": ("deep", "depth", "plan", "yes"),
@@ -18,6 +22,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Configuration": ("show_config", "edit_config", "version", "help"),
 }
 HEADING_ORDER = ("Search", *HEADINGS)
+MIN_LETTERS = 4  # of a word before other words
 
 
 def group_options(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
@@ -37,3 +42,44 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
             formatter.write_dl(rows, col_max=28)
     with formatter.section("Commands (nexi COMMAND --help for details)"):
         formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)], col_max=28)
+
+
+def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
+    """The arguments, with a mistyped first word replaced if the user says so. Raises UsageError off a terminal."""
+    word, *rest = arguments
+    command = find_meant_command(arguments, commands)
+    if command is None:
+        return list(arguments)
+    suggestion = " ".join(["nexi", command, *rest])
+    as_question = f'To ask it as a question: nexi -q "{" ".join(arguments)}"'
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        if click.confirm(f"Did you mean `{suggestion}`?", default=True, err=True):
+            return [command, *rest]
+        click.echo(f"Nothing was asked. {as_question}", err=True)
+        raise click.exceptions.Exit(EXIT_USAGE)
+    raise click.UsageError(f"There is no command {word!r}. Did you mean `{suggestion}`?\n{as_question}")
+
+
+def find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:
+    """The command that the first word is probably a typo of."""
+    # a word alone is hardly a question; before other words only one letter may be wrong
+    word = words[0]
+    if not word.isascii() or not word.isalpha():
+        return None
+    if len(words) == 1:
+        from difflib import get_close_matches
+
+        return next(iter(get_close_matches(word.lower()[:40], commands, n=1, cutoff=0.8)), None)
+    if len(word) < MIN_LETTERS or not word.islower():
+        return None
+    return next((command for command in sorted(commands) if _is_one_letter_off(word, command)), None)
+
+
+def _is_one_letter_off(word: str, command: str) -> bool:
+    if abs(len(word) - len(command)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(word, command, strict=False)) if a != b), min(len(word), len(command)))
+    mine, other = word[start:], command[start:]
+    if len(mine) == len(other):
+        return mine[1:] == other[1:] or (mine[:2] == other[:2][::-1] and mine[2:] == other[2:])
+    return mine[1:] == other if len(mine) > len(other) else mine == other[1:]

@@ -170,7 +170,25 @@ def _search_command(text: str, num: int, as_json: bool) -> None:
 @json_option
 def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
     """Remove pages by URL, and files or whole folders by path."""
-    count = run_with_nexi(lambda nexi: _remove_sources(nexi, which))
+    import asyncio
+
+    async def remove_sources(nexi: Nexi) -> int:
+        knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
+        if not knowledge.may_hold_something():
+            return 0
+        paths = await asyncio.to_thread(lambda: [Path(w).expanduser().absolute() for w in which if "://" not in w])
+        urls = [w for w in which if "://" in w]
+        async for source in knowledge.sources():
+            own = folders.path_of(source.url)
+            if own and any(own.is_relative_to(path) for path in paths):
+                urls.append(source.url)
+        count = await (await knowledge.open_store()).remove(urls) if urls else 0
+        if not count:
+            cause = "no indexed source matches"
+            raise NexiError("nothing was removed", cause=cause, fix="`nexi sources` lists them", code="not_found")
+        return count
+
+    count = run_with_nexi(remove_sources)
     if as_json:
         print_json({"schema": SOURCES_SCHEMA, "removed": count})
     else:
@@ -194,44 +212,20 @@ def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) 
 
     sources = run_with_nexi(find_sources)
     if as_json:
-        print_json({"schema": SOURCES_SCHEMA, "sources": [_source_json(source, path) for source, path in sources]})
-    else:
-        nothing = "No matching sources.\n" if text or tags else "Nothing is indexed yet.\n"
-        write("".join(_source_line(source, path) for source, path in sources) or nothing)
-
-
-async def _remove_sources(nexi: Nexi, which: Sequence[str]) -> int:
-    """Remove by URL, or by the path of a file or folder. Raises NexiError if nothing matches."""
-    import asyncio
-
-    knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
-    if not knowledge.may_hold_something():
-        return 0
-    paths = await asyncio.to_thread(lambda: [Path(w).expanduser().absolute() for w in which if "://" not in w])
-    urls = [w for w in which if "://" in w]
-    async for source in knowledge.sources():
-        own = folders.path_of(source.url)
-        if own and any(own.is_relative_to(path) for path in paths):
-            urls.append(source.url)
-    count = await (await knowledge.open_store()).remove(urls) if urls else 0
-    if not count:
-        raise NexiError(
-            "nothing was removed", cause="no indexed source matches", fix="`nexi sources` lists them", code="not_found"
-        )
-    return count
-
-
-def _source_line(source: StoredSource, path: str) -> str:
-    tags = "".join(f"  #{clean_line(tag.removeprefix('#'))}" for tag in source.tags)
-    passages = f"{source.chunk_count:,} passage{'s' * (source.chunk_count != 1)}"
-    title = clean_line(source.title or "(no title)")
-    return f"{clean_line(path or source.url)}\n    {title}  {source.fetched_at[:10]}  {passages}{tags}\n"
-
-
-def _source_json(source: StoredSource, path: str) -> dict[str, Any]:
-    names = ("url", "title", "domain", "language", "fetched_at", "published", "digest", "words", "tags")
-    fields = {name: getattr(source, name) for name in names}
-    return {**fields, "path": path, "modified": source.updated, "chunks": source.chunk_count}
+        names = ("url", "title", "domain", "language", "fetched_at", "published", "digest", "words", "tags")
+        rows: list[dict[str, Any]] = []
+        for source, path in sources:
+            fields = {name: getattr(source, name) for name in names}
+            rows.append({**fields, "path": path, "modified": source.updated, "chunks": source.chunk_count})
+        return print_json({"schema": SOURCES_SCHEMA, "sources": rows})
+    if not sources:
+        return write("No matching sources.\n" if text or tags else "Nothing is indexed yet.\n")
+    for source, path in sources:
+        labels = "".join(f"  #{clean_line(tag.removeprefix('#'))}" for tag in source.tags)
+        passages = f"{source.chunk_count:,} passage{'s' * (source.chunk_count != 1)}"
+        title = clean_line(source.title or "(no title)")
+        write(f"{clean_line(path or source.url)}\n    {title}  {source.fetched_at[:10]}  {passages}{labels}\n")
+    return None
 
 
 async def repair_store(*, quiet: bool = False) -> str:

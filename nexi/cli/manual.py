@@ -57,8 +57,7 @@ def _load_command(name: str) -> tuple[click.Command, click.Context]:
     command = main.get_command(root, name)
     if command is None:
         raise LookupError(name)
-    kind = command.context_class
-    return command, kind(command, info_name=name, parent=root, **command.context_settings)
+    return command, command.context_class(command, info_name=name, parent=root, **command.context_settings)
 
 
 def _escape_roff(text: str) -> str:

@@ -71,8 +71,7 @@ def _research_command(words: tuple[str, ...], **options: Any) -> None:
       nexi research "how do heat pumps compare with gas boilers in old houses"
       nexi research --depth 3 --plan "the state of solid-state batteries"
     """
-    flags = parse_flags(options)
-    run_research(" ".join(words), flags)
+    run_research(" ".join(words), parse_flags(options))
 
 
 def run_research(question: str, flags: AskFlags) -> None:
@@ -82,14 +81,13 @@ def run_research(question: str, flags: AskFlags) -> None:
     whole_question = read_question(question)
     if whole_question is None:
         raise click.UsageError('Missing question: nexi research "your question"')
-    question = whole_question
     config = load_terminal_config(flags.output)
     output_path(flags.output)  # fail before anything is spent
     vault = chosen_vault(config, flags.output)
     # whoever is at the terminal may be asked back, and approves the plan before money is spent
     has_person = not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
     if has_person and not flags.go_on:
-        question = ask_back(config, run_request(flags, question, "research"))
+        whole_question = ask_back(config, run_request(flags, whole_question, "research"))
     screen = research_screen(flags.output, ResearchState())
 
     async def prompt(run: Run, event: Event, keys: KeyEcho) -> None:
@@ -97,7 +95,7 @@ def run_research(question: str, flags: AskFlags) -> None:
             await settle_plan(run, event, screen, keys)
 
     with Interrupts(as_json=flags.output.as_json) as interrupts:
-        request = replace(run_request(flags, question, "research"), holds_plan=flags.plan and has_person)
+        request = replace(run_request(flags, whole_question, "research"), holds_plan=flags.plan and has_person)
         warn_without_model(config, request.model)
         on_event = prompt if request.holds_plan else None
         result = run_with_nexi(lambda nexi: follow_run(nexi.run(request), screen, interrupts, on_event), config)

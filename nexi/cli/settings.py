@@ -101,9 +101,19 @@ def _set_command(key: str, value: str | None) -> None:
 
     Without VALUE it is read from stdin, which keeps keys out of the shell history.
     """
-    word = _read_typed_value(key) if value is None else value
+    if value is None and not sys.stdin.isatty():
+        value = sys.stdin.readline().rstrip("\r\n")
+    elif value is None:
+        import getpass
+
+        if not any(part in SECRET_SETTINGS for part in key.split(".")):
+            raise click.UsageError("Missing argument 'VALUE'.")
+        try:
+            value = getpass.getpass(f"{key}: ", sys.stderr)
+        except EOFError as error:
+            raise ConfigError("nothing was changed", cause="no value was entered", fix=f"nexi config set {key}") from error
     name, parts = _split_key(key)
-    new_value = _parse_value(name, parts, word)
+    new_value = _parse_value(name, parts, value)
     if parts:
         new_value = _set_part(read_file_settings().get(name), parts, new_value, key)
     earlier = _listed_items(name, read_file_settings())
@@ -161,20 +171,6 @@ def _warn_if_overridden(name: str) -> None:
     if name in load_config().origin.env:
         variables = " or ".join(FIELD_VARIABLES.get(name, ("a variable",)))
         print_warning(f"the environment overrides it; to use the file, unset {variables}")
-
-
-def _read_typed_value(key: str) -> str:
-    """Read a value from a pipe, or prompt for it if it is a secret."""
-    if not sys.stdin.isatty():
-        return sys.stdin.readline().rstrip("\r\n")
-    import getpass
-
-    if not any(part in SECRET_SETTINGS for part in key.split(".")):
-        raise click.UsageError("Missing argument 'VALUE'.")
-    try:
-        return getpass.getpass(f"{key}: ", sys.stderr)
-    except EOFError as error:
-        raise ConfigError("nothing was changed", cause="no value was entered", fix=f"nexi config set {key}") from error
 
 
 def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
@@ -255,8 +251,7 @@ def _setting_source(config: Config, name: str) -> str:
 
 
 def _format_value(value: Any) -> str:
-    is_plain = isinstance(value, str) and value.isprintable()
-    return value if is_plain else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value, ensure_ascii=False)
 
 
 # the setup

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -93,7 +95,7 @@ def run_first_time_setup(
     say = say or _print_line
     config = load_config(path, {name: env[name] for name in PLACE_VARIABLES if name in env})
     say(f"These settings are saved in {config.config_path}. Enter keeps the value in brackets; {REMOVE} removes a key.")
-    dialogue = _Dialogue(config, ask or _read_line, ask_secret or _read_secret, say, list_models)
+    dialogue = _Dialogue(config, ask or _read_line, ask_secret or partial(getpass.getpass, stream=sys.stderr), say, list_models)
     try:
         while True:
             answers = dialogue.ask_all(offers, questions)
@@ -204,9 +206,3 @@ def _read_line(prompt: str) -> str:
     sys.stderr.write(prompt)
     sys.stderr.flush()
     return input()
-
-
-def _read_secret(prompt: str) -> str:
-    import getpass
-
-    return getpass.getpass(prompt, sys.stderr)

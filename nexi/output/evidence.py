@@ -50,7 +50,14 @@ def _print_passage(evidence: Evidence, text: str) -> None:
     about = describe_evidence(evidence)
     if not evidence.span:
         return write(f"    {about}\n") if about else None
-    before, after = _context_of(evidence, text)
+    before = after = ""  # what stands around the passage in the stored text, cut at words
+    if text and text[evidence.start : evidence.end] == evidence.span:
+        before = clean_line(strip_heading_marks(text[max(0, evidence.start - CONTEXT_CHARS) : evidence.start])).strip()
+        after = clean_line(strip_heading_marks(text[evidence.end : evidence.end + CONTEXT_CHARS])).strip()
+    if evidence.start > CONTEXT_CHARS and " " in before:
+        before = "… " + before.split(" ", 1)[1]
+    if evidence.end + CONTEXT_CHARS < len(text) and " " in after:
+        after = after.rsplit(" ", 1)[0] + " …"
     span = plain_passage(evidence)[:MAX_PASSAGE_CHARS]
     if takes_colors(sys.stdout):
         from rich.padding import Padding
@@ -61,16 +68,3 @@ def _print_passage(evidence: Evidence, text: str) -> None:
     else:
         write(" " * INDENT + f"{before} “{span}” {after}".strip() + "\n")
     return write(f"    {about}\n") if about and evidence.verdict not in GOOD else None
-
-
-def _context_of(evidence: Evidence, text: str) -> tuple[str, str]:
-    """What stands before and after a passage in the stored text, cut at words."""
-    if not text or text[evidence.start : evidence.end] != evidence.span:
-        return "", ""
-    before = clean_line(strip_heading_marks(text[max(0, evidence.start - CONTEXT_CHARS) : evidence.start])).strip()
-    after = clean_line(strip_heading_marks(text[evidence.end : evidence.end + CONTEXT_CHARS])).strip()
-    if evidence.start > CONTEXT_CHARS and " " in before:
-        before = "… " + before.split(" ", 1)[1]
-    if evidence.end + CONTEXT_CHARS < len(text) and " " in after:
-        after = after.rsplit(" ", 1)[0] + " …"
-    return before, after

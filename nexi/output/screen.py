@@ -19,8 +19,7 @@ from nexi.output._messages import cost_text, print_answer, print_note, print_res
 from nexi.output.blocks import BlockStream
 from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
 from nexi.output.status import RunTally, detail_of, progress_of
-from nexi.output.streams import columns_of, is_tty, open_console, takes_colors, write, write_raw
-from nexi.output.wrapping import WordWrapper
+from nexi.output.streams import WordWrapper, columns_of, is_tty, open_console, takes_colors, write, write_raw
 from nexi.text.controls import clean_line, clean_text
 
 if TYPE_CHECKING:

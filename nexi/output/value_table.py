@@ -144,15 +144,14 @@ def _as_text(part: str) -> str:
 
 
 def _render_sheet(rows: Sequence[Sequence[str]]) -> str:
-    body = "".join(f"<row>{''.join(map(_sheet_cell, row))}</row>" for row in rows)
+    body = ""
+    for row in rows:
+        texts = (escape(_XML_INVALID.sub("", text)[:MAX_SHEET_TEXT]) for text in row)
+        # text stays text: no program computes it
+        cells = (f'<c t="inlineStr"><is><t xml:space="preserve">{text}</t></is></c>' for text in texts)
+        body += f"<row>{''.join(cells)}</row>"
     return (
         '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
         '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
         f"<sheetData>{body}</sheetData></worksheet>"
     )
-
-
-def _sheet_cell(text: str) -> str:
-    """Text stays text: no program computes it."""
-    clean = escape(_XML_INVALID.sub("", text)[:MAX_SHEET_TEXT])
-    return f'<c t="inlineStr"><is><t xml:space="preserve">{clean}</t></is></c>'

@@ -113,8 +113,7 @@ async def _create_completion(request: Request) -> Response:
     hosted = await host.start(chat.run, chat.session)
     if chat.streams:
         return EventStream(_stream_chunks(host.nexi, hosted, chat, created))
-    result = await wait_while_connected(request, hosted)
-    return json_reply(await build_completion(host.nexi, result, chat, created))
+    return json_reply(await build_completion(host.nexi, await wait_while_connected(request, hosted), chat, created))
 
 
 def parse_chat_request(body: ChatBody, user_agent: str = "") -> _ChatRequest:
@@ -248,8 +247,7 @@ async def _last_frames(
     marks = _nest_marks(text.cite(end.sources))
     rest += text.close(end.sources)
     if chat.function:
-        call = _function_call(stream.run_id, chat.function, reply.text)
-        frames = [stream.chunk({"tool_calls": [{"index": 0, **call}]})]
+        frames = [stream.chunk({"tool_calls": [{"index": 0, **_function_call(stream.run_id, chat.function, reply.text)}]})]
     else:
         frames = [stream.chunk({"content": rest})] if rest else []
     finish = finish_reason(StopReason.CONTEXT_LIMIT if text.limit.is_cut else end.stop)

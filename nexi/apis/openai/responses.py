@@ -296,7 +296,7 @@ class ResponseOutput:
             self._reasoning = {"id": self._new_id("rs"), "type": "reasoning", "summary": [{"type": "summary_text", "text": ""}]}
             self.items.append(self._reasoning)
             item, part = {**self._reasoning, "summary": []}, {"type": "summary_text", "text": ""}
-            yield self.event("response.output_item.added", output_index=self._index_of(self._reasoning), item=item)
+            yield self.event("response.output_item.added", output_index=len(self.items) - 1, item=item)
             yield self.event("response.reasoning_summary_part.added", **self._place_of(self._reasoning), part=part)
         self._reasoning["summary"][0]["text"] += f"{line}\n"
         yield self.event("response.reasoning_summary_text.delta", **self._place_of(self._reasoning), delta=f"{line}\n")
@@ -306,8 +306,7 @@ class ResponseOutput:
             part, place = self._reasoning["summary"][0], self._place_of(self._reasoning)
             yield self.event("response.reasoning_summary_text.done", **place, text=part["text"])
             yield self.event("response.reasoning_summary_part.done", **place, part=part)
-            index = self._index_of(self._reasoning)
-            yield self.event("response.output_item.done", output_index=index, item=self._reasoning)
+            yield self.event("response.output_item.done", output_index=place["output_index"], item=self._reasoning)
 
     def _show_text(self, text: str) -> Iterator[bytes]:
         if text:
@@ -320,9 +319,9 @@ class ResponseOutput:
             head = {"id": self._new_id("msg"), "type": "message", "status": "in_progress", "role": "assistant", "content": []}
             self._message.update(head)
             self.items.append(self._message)
-            index = self._index_of(self._message)
-            yield self.event("response.output_item.added", output_index=index, item=dict(self._message))
-            yield self.event("response.content_part.added", **self._place_of(self._message), part=_text_part("", []))
+            place = self._place_of(self._message)
+            yield self.event("response.output_item.added", output_index=place["output_index"], item=dict(self._message))
+            yield self.event("response.content_part.added", **place, part=_text_part("", []))
 
     def finish(
         self, text: str, sources: Sequence[Source], stop: StopReason, usage: Usage, end: RunFinished | None = None
@@ -343,11 +342,10 @@ class ResponseOutput:
         head = {"type": "function_call", "call_id": self._new_id("call"), "name": self._asked.function}
         item = {"id": self._new_id("fc"), **head, "arguments": arguments, "status": "completed"}
         self.items.append(item)
-        index = self._index_of(item)
+        index = len(self.items) - 1
         place = {"item_id": item["id"], "output_index": index}
-        yield self.event(
-            "response.output_item.added", output_index=index, item={**item, "arguments": "", "status": "in_progress"}
-        )
+        opened = {**item, "arguments": "", "status": "in_progress"}
+        yield self.event("response.output_item.added", output_index=index, item=opened)
         yield self.event("response.function_call_arguments.delta", **place, delta=arguments)
         yield self.event("response.function_call_arguments.done", **place, name=self._asked.function, arguments=arguments)
         yield self.event("response.output_item.done", output_index=index, item=item)
@@ -364,7 +362,7 @@ class ResponseOutput:
         yield self.event("response.output_text.done", **place, text=shown, logprobs=[])
         yield self.event("response.content_part.done", **place, part=part)
         self._message.update(status="completed", content=[part])
-        yield self.event("response.output_item.done", output_index=self._index_of(self._message), item=self._message)
+        yield self.event("response.output_item.done", output_index=place["output_index"], item=self._message)
 
     def fail(self, error: Mapping[str, Any]) -> bytes:
         detail = {"code": error.get("code") or "server_error", "message": error.get("message") or ""}
@@ -378,10 +376,8 @@ class ResponseOutput:
     def _place_of(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """The place of the one part that the message and the reasoning have."""
         part = "summary_index" if item is self._reasoning else "content_index"
-        return {"item_id": item["id"], "output_index": self._index_of(item), part: 0}
-
-    def _index_of(self, item: Mapping[str, Any]) -> int:
-        return next((index for index, other in enumerate(self.items) if other is item), 0)
+        index = next((index for index, other in enumerate(self.items) if other is item), 0)
+        return {"item_id": item["id"], "output_index": index, part: 0}
 
 
 def _text_part(text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:

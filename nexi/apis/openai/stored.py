@@ -86,8 +86,7 @@ async def _find_response(request: Request) -> StoredResponse:
     """Raises Refused where there is none of this id."""
     response_id = request.path_params["id"]
     try:
-        run_id = check_run_id(response_id.removeprefix(PREFIX))
-        return await asyncio.to_thread(_read_response, request.app.state.host, run_id)
+        return await asyncio.to_thread(_read_response, request.app.state.host, check_run_id(response_id.removeprefix(PREFIX)))
     except NexiError as error:
         if error.code not in ("bad_run_id", "no_such_run"):
             raise

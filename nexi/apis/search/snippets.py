@@ -88,7 +88,13 @@ async def rank_snippets(
         Message("system", render("snippet_rank", folder=prompts, today=f"{clock.now():%Y-%m-%d}", want_n=want)),
         Message("user", f"Question: {query}\n\nCandidates:\n{listing}\nReturn JSON only."),
     )
-    pick, reason = await _pick_snippets(llm, messages, request, len(candidates), want, clock)
+    pick, reason, count = Pick(()), "", len(candidates)
+    if count:
+        text, reason = await _ask_model(llm, messages, request, ranking.pick_schema(count, want), clock)
+        try:
+            pick = ranking.first_ones(count, want) if reason else ranking.read_pick(text, count, want)
+        except ValueError as error:
+            pick, reason = ranking.first_ones(count, want), f"the reply could not be used: {error}"
     urls = [_one_line(candidates[place].url, 8192) for place in pick.order]
     picks = [indices[place] for place in pick.order]
     by = "fallback" if pick.fell_back else "model"
@@ -114,20 +120,6 @@ async def rewrite_query(
         query, reason = "", f"the reply could not be used: {error}"
     await emit(Judged("query", "model" if query else "fallback", items=(query or own,)))
     return {"query": query or own, "fallback_used": not query, "reason": reason}
-
-
-async def _pick_snippets(
-    llm: LLM | None, messages: Sequence[Message], request: ModelCall, count: int, want: int, clock: Clock
-) -> tuple[Pick, str]:
-    if not count:
-        return Pick(()), ""
-    text, reason = await _ask_model(llm, messages, request, ranking.pick_schema(count, want), clock)
-    if reason:
-        return ranking.first_ones(count, want), reason
-    try:
-        return ranking.read_pick(text, count, want), ""
-    except ValueError as error:
-        return ranking.first_ones(count, want), f"the reply could not be used: {error}"
 
 
 async def _ask_model(

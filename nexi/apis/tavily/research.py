@@ -56,8 +56,7 @@ async def start_research(request: Request) -> Response:
     door = "tavily" if body.stream else DOOR  # what is streamed ends with its request, the rest is resumed after a restart
     question = RunRequest(body.input, mode="research", depth=DEPTHS[model], door=door)
     if body.stream:
-        hosted = await host.start(question)
-        return EventStream(_stream_report(hosted, model, int(host.nexi.clock.now().timestamp())))
+        return EventStream(_stream_report(await host.start(question), model, int(host.nexi.clock.now().timestamp())))
     run = await host.submit(question)
     seconds = round(monotonic(request) - started, 2)
     head = {"request_id": run.id, "created_at": run.created, "status": "pending"}

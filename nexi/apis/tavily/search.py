@@ -22,7 +22,6 @@ from starlette.responses import Response
 
 from nexi.apis.openwebui import require_answer
 from nexi.apis.search.excerpt import Relevance, best_paragraphs
-from nexi.apis.search.pack import RankedHit
 from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import MAX_QUERY_CHARS, Limits, QueryText, SearchRequest, clean_query
 from nexi.app import RunLimits, RunRequest
@@ -111,7 +110,15 @@ def tavily_error(problem: Problem) -> dict[str, Any]:
 async def search_web(request: Request) -> Response:
     body = await read_body(request, TavilySearch)
     started = monotonic(request)
-    query, first, last = _parse_query(body), _parse_day(body.start_date, "start_date"), _parse_day(body.end_date, "end_date")
+    periods = (("d", 1), ("w", 7), ("m", 31), ("y", 366))
+    shortest = next((name for name, days in periods if body.days and body.days <= days), "")
+    query = Query(
+        clean_query(body.query),
+        sites=body.include_domains or (),
+        excluded_sites=body.exclude_domains or (),
+        time_range=body.time_range[:1] if body.time_range else shortest,
+    )
+    first, last = _parse_day(body.start_date, "start_date"), _parse_day(body.end_date, "end_date")
     if first and last and first > last:
         raise bad_request("start_date must not be after end_date")
     days = (first or "0001-01-01", last or "9999-12-31")  # of a result whose day is known
@@ -168,21 +175,17 @@ async def _find_results(
     relevance = Relevance(query.text)
     own_scores = ((1 + 3 * relevance.of(f.hit) + 1 / (f.place + 1)) / 5 for f in ranked_hits)
     scores = [round(score, 4) for score in accumulate(own_scores, min)]
-    return [_build_result(ranked_hit, score, query.text, body) for ranked_hit, score in zip(ranked_hits, scores, strict=True)]
-
-
-def _build_result(ranked_hit: RankedHit, score: float, query: str, body: TavilySearch) -> dict[str, Any]:
-    hit, page = ranked_hit.hit, ranked_hit.page
-    result: dict[str, Any] = {"url": hit.url, "title": hit.title, "content": hit.snippet, "score": score, "raw_content": None}
-    if isinstance(page, Page):
-        if body.search_depth == "advanced":
-            chunks = best_paragraphs(page.text, query, body.chunks_per_source or CHUNKS, CHUNK_CHARS)
-            result["content"] = JOINED.join(chunks) or hit.snippet
-        if body.include_raw_content:
-            result["raw_content"] = page.text
-    if hit.published:
-        result["published_date"] = hit.published
-    return result
+    results: list[dict[str, Any]] = []
+    for ranked_hit, score in zip(ranked_hits, scores, strict=True):
+        hit, page = ranked_hit.hit, ranked_hit.page
+        content, whole_text = hit.snippet, page.text if isinstance(page, Page) and body.include_raw_content else None
+        if isinstance(page, Page) and body.search_depth == "advanced":
+            chunks = best_paragraphs(page.text, query.text, body.chunks_per_source or CHUNKS, CHUNK_CHARS)
+            content = JOINED.join(chunks) or hit.snippet
+        dates = {"published_date": hit.published} if hit.published else {}
+        about = {"url": hit.url, "title": hit.title, "content": content, "score": score}
+        results.append({**about, "raw_content": whole_text, **dates})
+    return results
 
 
 async def _answer_question(request: Request, question: str, depth: object) -> str | None:
@@ -203,17 +206,6 @@ def extract_text(page: Page, query: str | None, chunks: int | None) -> str:
     """The whole text, or its best paragraphs where a query says for what."""
     words = " ".join((query or "").split())
     return JOINED.join(best_paragraphs(page.text, words, chunks or CHUNKS, CHUNK_CHARS)) if words else page.text
-
-
-def _parse_query(body: TavilySearch) -> Query:
-    periods = (("d", 1), ("w", 7), ("m", 31), ("y", 366))
-    shortest = next((name for name, days in periods if body.days and body.days <= days), "")
-    return Query(
-        clean_query(body.query),
-        sites=body.include_domains or (),
-        excluded_sites=body.exclude_domains or (),
-        time_range=body.time_range[:1] if body.time_range else shortest,
-    )
 
 
 def _parse_day(text: str | None, name: str) -> str:
