@@ -56,8 +56,7 @@ class JinaFetcher:
         self._opening = asyncio.Lock()
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
-        target = self._guard.check_url(url)
-        await check_resolved(target, self._guard, self._resolve)
+        await check_resolved(self._guard.check_url(url), self._guard, self._resolve)
         limits = replace(limits, timeout_s=self._timeout_s or limits.timeout_s)
         try:
             async with asyncio.timeout(limits.timeout_s):
