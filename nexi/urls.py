@@ -177,7 +177,16 @@ def find_urls(text: str) -> list[str]:
 
 def bypasses_proxy(url: Url, no_proxy: Sequence[str]) -> bool:
     """Whether NO_PROXY entries (hosts, `.suffixes`, networks, `host:port`, `*`) name this URL's host."""
-    return any(_is_bypassed(url, entry.strip().lower()) for entry in no_proxy)
+    for entry in filter(None, (text.strip().lower() for text in no_proxy)):
+        try:
+            is_match = ipaddress.ip_address(url.host) in ipaddress.ip_network(entry, strict=False)
+        except ValueError:
+            host, _, port = entry.partition(":") if entry.count(":") == 1 else (entry, "", "")
+            suffix = host.lstrip("*").lstrip(".")
+            is_match = (url.host == suffix or url.host.endswith("." + suffix)) and port in ("", str(url.port))
+        if is_match or entry == "*":
+            return True
+    return False
 
 
 def _parse_web_url(url: str) -> Url:
@@ -185,15 +194,3 @@ def _parse_web_url(url: str) -> Url:
     if parts.scheme not in DEFAULT_PORTS:
         raise ValueError(f"not a web URL: {url[:200]!r}")
     return parts
-
-
-def _is_bypassed(url: Url, entry: str) -> bool:
-    if not entry or entry == "*":
-        return entry == "*"
-    try:
-        return ipaddress.ip_address(url.host) in ipaddress.ip_network(entry, strict=False)
-    except ValueError:
-        host, _, port = entry.partition(":") if entry.count(":") == 1 else (entry, "", "")
-    suffix = host.lstrip("*").lstrip(".")
-    is_match = url.host == suffix or url.host.endswith("." + suffix)
-    return is_match and port in ("", str(url.port))

@@ -72,8 +72,7 @@ def decode_body(data: bytes, content_type: str = "") -> str:
         # A tag that could be read as ASCII is not in UTF-16, whatever it says.
         label = "utf-8" if codec.startswith("utf-16") else codec
     # Some charsets are written in ASCII bytes alone; there the declaration is all there is.
-    order = (label, "utf-8") if data.isascii() else ("utf-8", label)
-    for encoding in filter(None, order):
+    for encoding in filter(None, (label, "utf-8") if data.isascii() else ("utf-8", label)):
         try:
             return data.decode(encoding)
         except UnicodeDecodeError as error:

@@ -85,8 +85,7 @@ def read_page_dates(
     updated = _first(meta.get(name, "") for name in _NAMES["updated_meta"]) or _first(_linked(head_data, "dateModified"))
     linked_days = chain(_linked(head_data, "datePublished"), _linked(head_data, "uploadDate"))
     published = _first(meta.get(name, "") for name in _NAMES["published_meta"]) or _first(linked_days)
-    address = _NAMED_MONTH.sub(lambda match: f"/{MONTH_NUMBERS[match[1].lower()]}/", url[:2_000])
-    match = _IN_ADDRESS.search(address)
+    match = _IN_ADDRESS.search(_NAMED_MONTH.sub(lambda name: f"/{MONTH_NUMBERS[name[1].lower()]}/", url[:2_000]))
     day = parse_day(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)) if match else ""
     if day and not published:
         published = day

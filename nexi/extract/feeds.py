@@ -36,8 +36,7 @@ def read(text: str, url: str) -> Extracted:
             for field, name in zip(record, names, strict=True):
                 if not len(field) and (field.text or "").strip():
                     field.text = f"{name}: {field.text}"
-        lines = (one_line(part) for part in root.itertext())
-        return Extracted(text="\n".join(line for line in lines if line))
+        return Extracted(text="\n".join(filter(None, map(one_line, root.itertext()))))
     channel = next((node for node in root.iter() if _name(node) in ("channel", "feed")), root)
     title = _text(channel, "title")
     blocks = [f"# {title}"] if title else []

@@ -101,8 +101,7 @@ def is_available(name: str) -> bool:
 
 def create_fetcher(name: str, settings: Settings) -> ContentFetcher:
     """The fetcher of that name; ConfigError when nobody provides it."""
-    factory = FETCHERS.get(name) or settings.plugin or _third_party(name)
-    fetcher = factory(settings)
+    fetcher = (FETCHERS.get(name) or settings.plugin or _third_party(name))(settings)
     if settings.cache_folder is None:
         return fetcher
     from nexi.fetchers.cache import CachedFetcher, PageCache

@@ -48,21 +48,18 @@ async def cancel_response(response: httpcore2.Response, timeout_s: float = CANCE
     """Cancel what is still to come of an answer, and close it."""
     try:
         async with asyncio.timeout(timeout_s):
-            await _reset_stream(response)
+            stream: Any = response.stream
+            body = stream._stream
+            connection, number = body._connection, body._stream_id
+            unread = [event for event in connection._events.get(number, ()) if isinstance(event, DataReceived)]
+            state = connection._h2_state
+            try:
+                state.acknowledge_received_data(sum(event.flow_controlled_length or 0 for event in unread), number)
+                state.reset_stream(number, CANCELLED)
+            except FAILURES:
+                pass  # it has ended, or the connection has
+            else:
+                await connection._write_outgoing_data(body._request)
     except (AttributeError, TimeoutError, httpcore2.NetworkError, httpcore2.ProtocolError):
         await response.extensions["network_stream"].aclose()
     await response.aclose()
-
-
-async def _reset_stream(response: httpcore2.Response) -> None:
-    stream: Any = response.stream
-    body = stream._stream
-    connection, number = body._connection, body._stream_id
-    unread = [event for event in connection._events.get(number, ()) if isinstance(event, DataReceived)]
-    state = connection._h2_state
-    try:
-        state.acknowledge_received_data(sum(event.flow_controlled_length or 0 for event in unread), number)
-        state.reset_stream(number, CANCELLED)
-    except FAILURES:
-        return  # it has ended, or the connection has
-    await connection._write_outgoing_data(body._request)

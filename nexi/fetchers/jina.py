@@ -56,8 +56,7 @@ class JinaFetcher:
         self._opening = asyncio.Lock()
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
-        target = self._guard.check_url(url)
-        await check_resolved(target, self._guard, self._resolve)
+        await check_resolved(self._guard.check_url(url), self._guard, self._resolve)
         limits = replace(limits, timeout_s=self._timeout_s or limits.timeout_s)
         try:
             async with asyncio.timeout(limits.timeout_s):
@@ -69,7 +68,15 @@ class JinaFetcher:
             raise FetchError("this is not a URL", reason="blocked", cause=str(error), fix="use a full http(s) URL") from error
         except httpx2.HTTPError as error:
             raise FetchError("Jina's reader cannot be reached", cause=str(error) or type(error).__name__) from error
-        _check_status(status, body)
+        if status != 200:
+            cause = f"HTTP {status}: {body[:200].decode('utf-8', 'replace')}"
+            if status in (401, 402):
+                message, fix = "Jina's reader refused us", "check JINA_API_KEY"
+                raise FetchError(message, reason="blocked", cause=cause, fix=fix, status=status)
+            if status == 429:
+                message, fix = "Jina's reader limits how often it may be asked", "set JINA_API_KEY, or wait"
+                raise FetchError(message, reason="blocked", cause=cause, fix=fix, status=status)
+            raise FetchError("Jina's reader could not read the page", cause=cause, status=status)
         page = parse_reader(url, body.decode("utf-8", "replace"), limits)
         fetched_at = self._clock.now().isoformat()
         return replace(page, downloaded_bytes=len(body), fetched_at=fetched_at, truncated=page.truncated or is_cut)
@@ -123,15 +130,3 @@ def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
         headings=headings,
         code_languages=code_languages,
     )
-
-
-def _check_status(status: int, body: bytes) -> None:
-    if status == 200:
-        return
-    cause = f"HTTP {status}: {body[:200].decode('utf-8', 'replace')}"
-    if status in (401, 402):
-        raise FetchError("Jina's reader refused us", reason="blocked", cause=cause, fix="check JINA_API_KEY", status=status)
-    if status == 429:
-        message, fix = "Jina's reader limits how often it may be asked", "set JINA_API_KEY, or wait"
-        raise FetchError(message, reason="blocked", cause=cause, fix=fix, status=status)
-    raise FetchError("Jina's reader could not read the page", cause=cause, status=status)

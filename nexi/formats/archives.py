@@ -94,13 +94,11 @@ def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition
             writer.truncated = writer.truncated or document.truncated
             writer.add_heading(1, one_line(name))
             writer.add_block(document.text)
+        names_of_unread = ", ".join(map(one_line, unread))
         if len(unread) == len(names):
-            raise FetchError(
-                "the archive holds no document that nexi reads",
-                reason="content_type",
-                cause=f"it holds {', '.join(map(one_line, unread))[:300] or 'nothing'}",
-                fix="unpack it and give nexi the files inside",
-            )
+            cause, fix = f"it holds {names_of_unread[:300] or 'nothing'}", "unpack it and give nexi the files inside"
+            message = "the archive holds no document that nexi reads"
+            raise FetchError(message, reason="content_type", cause=cause, fix=fix)
         if unread:
-            writer.add_paragraph(f"[not read: {', '.join(map(one_line, unread))[:MAX_NAMED_CHARS]}]")
+            writer.add_paragraph(f"[not read: {names_of_unread[:MAX_NAMED_CHARS]}]")
     return build_extracted(writer, {})

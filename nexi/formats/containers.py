@@ -223,9 +223,5 @@ def too_large_error(cause: str) -> FetchError:
 
 
 def encrypted_error() -> FetchError:
-    return FetchError(
-        "the document is encrypted",
-        reason="content_type",
-        cause="encrypted: needs a password or a licence",
-        fix="look for a version without a lock",
-    )
+    cause, fix = "encrypted: needs a password or a licence", "look for a version without a lock"
+    return FetchError("the document is encrypted", reason="content_type", cause=cause, fix=fix)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -56,33 +56,31 @@ def parse_csl(text: str) -> list[LibraryItem]:
     except (ValueError, RecursionError):
         return []
     entries = entries.get("items", []) if isinstance(entries, dict) else entries
-    if not isinstance(entries, list):
-        return []
-    return [item for entry in entries if isinstance(entry, dict) and (item := _item_of_csl(entry))]
-
-
-def _item_of_csl(entry: Mapping[str, Any]) -> LibraryItem | None:
-    title, key = entry.get("title"), str(entry.get("id") or entry.get("citation-key") or "")
-    if not isinstance(title, str) or "type" not in entry or not key:
-        return None
-    authors: list[str] = []
-    for person in entry.get("author") or entry.get("editor") or []:
-        if isinstance(person, dict):
-            parts = (person.get("given"), person.get("non-dropping-particle"), person.get("family"))
-            authors.append(one_line(str(person.get("literal") or "") or " ".join(str(part) for part in parts if part)))
-    keywords = entry.get("keyword")
-    return LibraryItem(
-        key=key.rstrip("/").rpartition("/")[2],
-        title=one_line(title),
-        authors=tuple(filter(None, authors)),
-        venue=one_line(str(entry.get("container-title") or entry.get("publisher") or "")),
-        date=_date_of_csl(entry.get("issued")),
-        doi=str(entry.get("DOI") or ""),
-        url=str(entry.get("URL") or ""),
-        abstract=str(entry.get("abstract") or ""),
-        tags=_split_tags(keywords) if isinstance(keywords, str) else (),
-        notes=(str(entry["note"]),) if entry.get("note") else (),
-    )
+    items: list[LibraryItem] = []
+    for entry in entries if isinstance(entries, list) else []:
+        title = entry.get("title") if isinstance(entry, dict) else None
+        if not isinstance(title, str) or "type" not in entry or not (key := entry.get("id") or entry.get("citation-key")):
+            continue
+        authors: list[str] = []
+        for person in entry.get("author") or entry.get("editor") or []:
+            if isinstance(person, dict):
+                parts = (person.get("given"), person.get("non-dropping-particle"), person.get("family"))
+                authors.append(one_line(str(person.get("literal") or "") or " ".join(str(part) for part in parts if part)))
+        keywords = entry.get("keyword")
+        item = LibraryItem(
+            key=str(key).rstrip("/").rpartition("/")[2],
+            title=one_line(title),
+            authors=tuple(filter(None, authors)),
+            venue=one_line(str(entry.get("container-title") or entry.get("publisher") or "")),
+            date=_date_of_csl(entry.get("issued")),
+            doi=str(entry.get("DOI") or ""),
+            url=str(entry.get("URL") or ""),
+            abstract=str(entry.get("abstract") or ""),
+            tags=_split_tags(keywords) if isinstance(keywords, str) else (),
+            notes=(str(entry["note"]),) if entry.get("note") else (),
+        )
+        items.append(item)
+    return items
 
 
 def _date_of_csl(value: Any) -> str:

@@ -68,8 +68,8 @@ def parse_number_format(code: str) -> NumberFormat | None:
     """A format by its code; None for one that shows numbers plainly, or in a way that is not known here."""
     code = code[:MAX_CODE_CHARS]
     # At its semicolons, but not at those inside quotation marks.
-    codes = re.findall(r'((?:"[^"]*"|\\.|[^;"\\])*)(?:;|$)', code)[: min(3, code.count(";") + 1)]
-    sections = list(map(_parse_section, codes))
+    codes = re.findall(r'((?:"[^"]*"|\\.|[^;"\\])*)(?:;|$)', code)
+    sections = [_parse_section(part) for part in codes[: min(3, code.count(";") + 1)]]
     parts = [section for section in sections if section]
     return NumberFormat(tuple(parts)) if len(parts) == len(sections) and parts[0].digits else None
 

@@ -50,8 +50,7 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
         return formula.written
 
     with MarkdownWriter(max_chars) as writer:
-        content = _Content(writer, lists, read_formula)
-        archive.parse_member("content.xml", content, MAX_ELEMENTS)
+        archive.parse_member("content.xml", _Content(writer, lists, read_formula), MAX_ELEMENTS)
     return build_extracted(writer, archive.read_properties("meta.xml"))
 
 

@@ -89,7 +89,6 @@ def _page_texts(document: Any, max_chars: int, max_pages: int, recognition: _Pag
     """The text of every page, of pictures what is recognised, and the numbers of pages that hold a picture only."""
     blocks, unread = list[str](), list[int]()
     chars, count, tables = 0, len(document), PageTables()
-    has_words = False
     for number in range(1, min(count, max_pages) + 1):
         body = _page_text(document, number - 1, tables)
         if not body and _has_picture(document, number - 1):
@@ -98,11 +97,11 @@ def _page_texts(document: Any, max_chars: int, max_pages: int, recognition: _Pag
                 unread.append(number)
                 blocks.append(f"[page {number} is a picture, and its words were not recognised]")
         if body:
-            has_words = True
             blocks.append(f"[page {number}]\n\n{body}")
             chars += len(blocks[-1])
         if chars > max_chars:
             break
+    has_words = len(blocks) > len(unread)
     if has_words and chars <= max_chars and count > max_pages:
         blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
     return "\n\n".join(blocks) if has_words else "", unread
@@ -217,10 +216,6 @@ def _parse_date(text: str) -> str:
 
 def _unreadable_error(cause: str) -> FetchError:
     if "password" in cause.lower() or "security" in cause.lower():
-        return FetchError(
-            "the PDF is encrypted",
-            reason="content_type",
-            cause="encrypted: needs a password",
-            fix="look for a version without a password",
-        )
+        fix = "look for a version without a password"
+        return FetchError("the PDF is encrypted", reason="content_type", cause="encrypted: needs a password", fix=fix)
     return FetchError("the PDF is broken", reason="error", cause=cause, fix="look for another version of it")

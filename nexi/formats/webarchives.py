@@ -36,7 +36,24 @@ def read_warc(data: bytes, max_chars: int) -> Extracted:
     records = _Records(gzip.GzipFile(fileobj=io.BytesIO(data)) if is_packed else io.BytesIO(data))  # type: ignore[arg-type]
     with MarkdownWriter(max_chars) as writer:
         for headers, body in records.read_all():
-            _write_record(headers, body, writer)
+            kind, is_cut = headers.get("content-type", ""), len(body) == MAX_RECORD_BYTES
+            if headers.get("warc-type") not in ("response", "resource", "conversion"):
+                continue
+            if media_type(kind) == "application/http":
+                stream = io.BytesIO(body)
+                if b" 200" not in stream.readline(MAX_LINE_BYTES):
+                    continue
+                answer = _parse_headers(stream)
+                kind, body = answer.get("content-type", ""), _decode_body(stream, answer)
+            if media_type(kind) not in _READ_TYPES:
+                continue
+            text, url = charset.decode_body(body, kind), one_line(headers.get("warc-target-uri", ""))
+            page = markup.read_html(text, url) if "html" in kind else Extracted(text=text)
+            writer.truncated = writer.truncated or page.truncated or is_cut
+            if page.text.strip():
+                writer.add_heading(1, page.title or url)
+                writer.add_paragraph(url)
+                writer.add_block(page.text)
     if not records.count:
         raise broken_error("it has no records")
     writer.truncated = writer.truncated or records.is_cut
@@ -90,47 +107,23 @@ def _parse_headers(stream: BinaryIO) -> Headers:
     return headers
 
 
-def _write_record(headers: Headers, body: bytes, writer: MarkdownWriter) -> None:
-    kind = headers.get("content-type", "")
-    if headers.get("warc-type") not in ("response", "resource", "conversion"):
-        return
-    is_cut = len(body) == MAX_RECORD_BYTES
-    if media_type(kind) == "application/http":
-        stream = io.BytesIO(body)
-        if b" 200" not in stream.readline(MAX_LINE_BYTES):
-            return
-        answer = _parse_headers(stream)
-        kind, body = answer.get("content-type", ""), _decode_body(stream, answer)
-    if media_type(kind) not in _READ_TYPES:
-        return
-    text, url = charset.decode_body(body, kind), one_line(headers.get("warc-target-uri", ""))
-    page = markup.read_html(text, url) if "html" in kind else Extracted(text=text)
-    writer.truncated = writer.truncated or page.truncated or is_cut
-    if page.text.strip():
-        writer.add_heading(1, page.title or url)
-        writer.add_paragraph(url)
-        writer.add_block(page.text)
-
-
 def _decode_body(stream: BinaryIO, headers: Headers) -> bytes:
     """Without the chunks it was sent in and without its compression; b"" for one that is not known."""
-    body = _join_chunks(stream) if "chunked" in headers.get("transfer-encoding", "").lower() else stream.read()
+    is_chunked = "chunked" in headers.get("transfer-encoding", "").lower()
+    parts: list[bytes] = [] if is_chunked else [stream.read()]
+    while is_chunked and (line := stream.readline(MAX_LINE_BYTES)):
+        try:
+            size = int(line.partition(b";")[0].strip() or b"0", 16)
+        except ValueError:
+            parts += [line, stream.read()]  # it was recorded without its chunks
+            break
+        if size <= 0:
+            break
+        parts.append(stream.read(size))
+        stream.readline(4)
+    body = b"".join(parts)
     encoding = headers.get("content-encoding", "").lower()
     if encoding in ("gzip", "x-gzip", "deflate"):
         with suppress(zlib.error):
             return zlib.decompressobj(47).decompress(body, MAX_RECORD_BYTES)
     return body if encoding in ("", "identity") else b""
-
-
-def _join_chunks(stream: BinaryIO) -> bytes:
-    parts: list[bytes] = []
-    while line := stream.readline(MAX_LINE_BYTES):
-        try:
-            size = int(line.partition(b";")[0].strip() or b"0", 16)
-        except ValueError:
-            return b"".join([*parts, line, stream.read()])  # it was recorded without its chunks
-        if size <= 0:
-            break
-        parts.append(stream.read(size))
-        stream.readline(4)
-    return b"".join(parts)

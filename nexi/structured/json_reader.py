@@ -31,8 +31,12 @@ def parse_json(text: str) -> object:
     """Strict JSON. Raises ValueError, also for NaN, endless numbers and nesting deeper than MAX_DEPTH."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite)
-        if _is_shallow(value):
-            return value if text.isascii() and "\\u" not in text else fix_value(value)
+        level = [value]  # of nesting; read level by level, depth costs no stack
+        for _ in range(MAX_DEPTH + 1):
+            parents = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+            level = [child for children in parents for child in children if isinstance(child, dict | list)]
+            if not level:
+                return value if text.isascii() and "\\u" not in text else fix_value(value)
     except RecursionError:
         pass
     raise ValueError("nested too deeply")
@@ -218,17 +222,6 @@ def _parse_finite(text: str) -> float:
 
 def _refuse_constant(word: str) -> object:
     raise ValueError(f"{word} is not JSON")
-
-
-def _is_shallow(value: object) -> bool:
-    """Whether nesting stays within MAX_DEPTH, found level by level so that depth costs no stack."""
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        parents = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
-        level = [child for children in parents for child in children if isinstance(child, dict | list)]
-        if not level:
-            return True
-    return False
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

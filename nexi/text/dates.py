@@ -55,11 +55,8 @@ def normalise_date(text: str, language: str = "") -> str:
     """A date as ISO 8601, with its time where it has one; "" for what is none."""
     text = " ".join(text[:MAX_STAMP_CHARS].split())
     if iso := _ISO.match(text):
-        return (
-            iso[0].replace(" ", "T", 1)
-            if _is_day(iso[1], iso[2], iso[3], 1000) and len(iso[2]) == 2
-            else parse_day(iso.group(1, 2, 3))
-        )
+        is_whole = _is_day(iso[1], iso[2], iso[3], 1000) and len(iso[2]) == 2
+        return iso[0].replace(" ", "T", 1) if is_whole else parse_day(iso.group(1, 2, 3))
     if compact := _COMPACT.match(text):
         return parse_day(compact.group(1, 2, 3))
     if re.fullmatch(r"\d{4}(?:-\d\d)?", text):

@@ -66,8 +66,7 @@ class LongText:
         pairs = {(one, other): PAIR * min(rarity[one], rarity[other]) for one, other in pairwise(question_stems)}
         for number in nlargest(PAIR_DEPTH, scores, key=lambda n: (scores[n], -n)) if pairs else ():
             roots = [stem(term) for term in extract_terms(self.chunks[number].text)]
-            common = pairs.keys() & set(pairwise(roots))
-            scores[number] += sum(pairs[pair] for pair in common)
+            scores[number] += sum(pairs[pair] for pair in pairs.keys() & set(pairwise(roots)))
         near = {
             number: score + BESIDE * max(scores.get(number - 1, 0.0), scores.get(number + 1, 0.0))
             for number, score in scores.items()

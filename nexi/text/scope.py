@@ -173,8 +173,14 @@ def read_scope(title: str, url: str, head: str, day: str = "", read_on: str = ""
         names.add(" ".join(word for word in words if word not in ("final", "copy", "old", "new", "the")))
     standing = _find_standing(path, (title, *lines))
     line_day, is_announced = ("", False) if day else _find_dated_line(lines, read_on)
+    validity: Validity = "announced" if is_announced else ""
     ends_then = any(map(_UNTIL.search, own_names))  # "valid until 2027" does not begin in that year
-    validity: Validity = "announced" if is_announced else "" if ends_then else _find_validity(periods, read_on)
+    if periods and read_on and not is_announced and not ends_then:
+        month = (int(read_on[:4]), int(read_on[5:7]))
+        if all(period.begins_after(read_on) for period in periods):
+            validity = "later"
+        elif any((p.year, p.months[0]) <= month <= p.end for p in periods):
+            validity = "now"
     return DocumentScope(frozenset(names - {""}), periods, version, amendment, day or line_day, standing, validity)
 
 
@@ -205,15 +211,6 @@ def _find_dated_line(lines: Iterable[str], read_on: str) -> tuple[str, bool]:
             if not is_later or (match["holds"] and not match["until"]):
                 return day, is_later
     return "", False
-
-
-def _find_validity(periods: Sequence[Period], read_on: str) -> Validity:
-    if not periods or not read_on:
-        return ""
-    if all(period.begins_after(read_on) for period in periods):
-        return "later"
-    year, month = int(read_on[:4]), int(read_on[5:7])
-    return "now" if any(p.year == year and p.months[0] <= month <= p.months[1] for p in periods) else ""
 
 
 def find_periods(text: str) -> tuple[Period, ...]:
