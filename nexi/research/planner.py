@@ -26,14 +26,7 @@ from nexi.text.stopwords import STOP
 from nexi.text.words import content_words
 from nexi.types import Message
 
-__all__ = [
-    "MAX_TASK_CHARS",
-    "Agenda",
-    "PlanningContext",
-    "plan_research",
-    "render_conversation",
-    "split_question",
-]
+__all__ = ["MAX_TASK_CHARS", "Agenda", "PlanningContext", "plan_research", "render_conversation", "split_question"]
 
 
 MAX_TASK_CHARS = 2000

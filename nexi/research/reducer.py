@@ -114,12 +114,7 @@ def _on_agenda(state: ResearchState, fact: events.AgendaSet) -> ResearchState:
         raise _impossible_fact(fact, f"its complexity is {fact.complexity}, not 1, 2 or 3")
     _check_tasks(fact, fact.tasks)
     return replace(
-        state,
-        status="researching",
-        complexity=fact.complexity,
-        agenda=fact.tasks,
-        round=1,
-        pending_tasks=fact.tasks,
+        state, status="researching", complexity=fact.complexity, agenda=fact.tasks, round=1, pending_tasks=fact.tasks
     )
 
 
