@@ -28,7 +28,6 @@ from nexi.types import Message
 
 __all__ = ["MAX_TASK_CHARS", "Agenda", "PlanningContext", "plan_research", "render_conversation", "split_question"]
 
-
 MAX_TASK_CHARS = 2000
 MAX_PLAN_TOKENS = 1500
 MAX_CONVERSATION_CHARS = 6000

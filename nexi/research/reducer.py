@@ -42,7 +42,6 @@ from nexi.urls import host_of, is_web_url
 
 __all__ = ["fold", "next_step", "reduce"]
 
-
 ACTION_CHARS = 200
 
 

@@ -45,7 +45,6 @@ _INDIRECT_ORDER = re.compile(
 )
 _SUBJECT_HINT = re.compile(r"\s*\([^()]*\)(?=[?.]?$)")
 
-
 _HOW_TO = re.compile(r"^how (?:do|can|should) (?:you|i|we) ([^?(]+?)\s*(?:\([^()]*\))?\?*$", re.IGNORECASE)
 _WHAT_IS = re.compile(r"^(?:what|who) (?:is|are|was|were)\b", re.IGNORECASE)
 _OFFERS = re.compile(
@@ -88,9 +87,9 @@ def make_title(question: str) -> str:
             title = f"How to {how_to[1]}"
         elif not common and names and names[0] != subject and names[0] in subject:
             title = subject  # "logical locks in Zorb" and not "Zorb and Norway"
-        elif not common and names[:1] == [subject] and parts[0].startswith(("How", "Why")):
-            title = _state_question(parts[0])
-        elif title in names and title == find_subject(parts[0]) and not _WHAT_IS.match(parts[0]):
+        elif (not common and names[:1] == [subject] and parts[0].startswith(("How", "Why"))) or (
+            title in names and title == find_subject(parts[0]) and not _WHAT_IS.match(parts[0])
+        ):
             title = _state_question(parts[0])
         title = (title or _state_question(parts[0])).rstrip("?") or plain
     elif how_to := _HOW_TO.match(plain):

@@ -29,7 +29,6 @@ from nexi.urls import hit_key
 
 __all__ = ["LOCAL_SEARCH", "ContextUsage", "LinkPool", "ResearchToolbox", "build_specs"]
 
-
 BATCH_SIZES = (3, 2, 3)
 MAX_CONTEXT_SHARE = 0.55
 MAX_PAGE_BYTES = 9_000
