@@ -65,7 +65,7 @@ class Retriever:
         scores = scoring.fuse_scores(lists)
         worth = scoring.page_worth(scores, by_id)
         scores = {key: score + worth[key] for key, score in scores.items()}
-        order = scoring.best_first(scores)
+        order = sorted(scores, key=lambda key: -scores[key])
         final_scores = scoring.drawn_up(scores, [by_id[key] for key in order[: scoring.POOL]])
         order.sort(key=lambda key: (-final_scores[key], -scores[key]))
         most = sum(weight for ranking, weight in lists if ranking) or 1.0

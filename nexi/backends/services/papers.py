@@ -240,11 +240,6 @@ def read_unpaywall(row: Row, caller: Caller) -> Hit | None:
 # PubMed: numbers first, then their summaries
 
 
-def pubmed_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"db": "pubmed", "term": query.text, "retmode": "json", "retmax": str(min(query.count, 50)), "sort": "relevance"}
-    return caller.build_request("/esearch.fcgi", params | _describe_caller(caller))
-
-
 def follow_pubmed(data: Any, caller: Caller) -> BackendRequest | None:
     numbers = read_lines(data, "esearchresult.idlist")
     params = {"db": "pubmed", "id": ",".join(numbers), "retmode": "json"} | _describe_caller(caller)
@@ -340,8 +335,10 @@ FORMS = {
         lambda query, caller: caller.build_request(
             f"/v2/{quote(read_doi(query.text) or query.text, safe='/')}", {"email": caller.contact}),
         read_unpaywall, "", unfold_works("", "doi"), missing_is_empty=True),
-    "pubmed": ServiceForm("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", pubmed_request, read_pubmed, "result",
-        unfold_pubmed, follow=follow_pubmed, first_rows="esearchresult.idlist"),
+    "pubmed": ServiceForm("https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
+        lambda query, caller: caller.build_request("/esearch.fcgi", {"db": "pubmed", "term": query.text, "retmode": "json",
+            "retmax": str(min(query.count, 50)), "sort": "relevance", **_describe_caller(caller)}),
+        read_pubmed, "result", unfold_pubmed, follow=follow_pubmed, first_rows="esearchresult.idlist"),
     "semanticscholar": ServiceForm("https://api.semanticscholar.org/graph/v1", semanticscholar_request, read_semanticscholar,
         "data", is_empty=lambda data: dig(data, "total") == 0),
     "doaj": ServiceForm("https://doaj.org/api",
