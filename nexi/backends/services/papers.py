@@ -101,17 +101,12 @@ def read_openalex(row: Row, caller: Caller) -> Hit | None:
         standing="retracted" if row.get("is_retracted") is True else "",
         versions=_find_versions(read_line(location, "landing_page_url") for location in dig_rows(row, "locations")),
     )
+    index = row.get("abstract_inverted_index")  # each word with its places, in the place of the text
+    words = index.items() if isinstance(index, dict) else ()
+    places = [(place, word) for word, where in words for place in (where if isinstance(where, list) else ())]
+    in_order = sorted((place, word) for place, word in places if isinstance(place, int))
     url = _doi_url(paper.doi) or read_web_url(row, "primary_location.landing_page_url", "id")
-    return _build_hit("openalex", row, url, paper, about=_unfold_abstract(row.get("abstract_inverted_index")))
-
-
-def _unfold_abstract(index: Any) -> str:
-    """OpenAlex gives each word with its places in place of the text."""
-    if not isinstance(index, dict):
-        return ""
-    places = [(place, word) for word, where in index.items() for place in (where if isinstance(where, list) else ())]
-    words = sorted((place, word) for place, word in places if isinstance(place, int))
-    return " ".join(word for _, word in words[:MAX_ABSTRACT_WORDS])
+    return _build_hit("openalex", row, url, paper, about=" ".join(word for _, word in in_order[:MAX_ABSTRACT_WORDS]))
 
 
 def _find_versions(addresses: Iterable[str]) -> tuple[str, ...]:
