@@ -52,11 +52,15 @@ class Emit(Protocol):
     def delta(self, delta: Delta) -> None: ...
 
 
-class LLM(Protocol):
-    """A model. Never assume a well-formed reply: arguments of tool calls are unchecked text."""
+class Named(Protocol):
+    """What a log and a person tell apart by its name."""
 
     @property
     def name(self) -> str: ...
+
+
+class LLM(Named, Protocol):
+    """A model. Never assume a well-formed reply: arguments of tool calls are unchecked text."""
 
     async def complete(
         self,
@@ -79,10 +83,7 @@ class LLM(Protocol):
         """
 
 
-class SearchBackend(Protocol):
-    @property
-    def name(self) -> str: ...
-
+class SearchBackend(Named, Protocol):
     async def search(self, query: Query) -> list[Hit]:
         """Hits, best first; an empty list means empty on purpose. Raises BackendError.
 
@@ -121,10 +122,7 @@ class ConcurrencyLimit(Protocol):
         """Wait for a free slot and keep it for as long as the block."""
 
 
-class ContentFetcher(Protocol):
-    @property
-    def name(self) -> str: ...
-
+class ContentFetcher(Named, Protocol):
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         """One page. Raises FetchError with a reason."""
 
@@ -142,11 +140,8 @@ class PageStore(Protocol):
     async def get(self, digest: str) -> str | None: ...
 
 
-class Embedder(Protocol):
+class Embedder(Named, Protocol):
     """Texts to vectors of length one. The name says which model, so that a store can refuse to mix two."""
-
-    @property
-    def name(self) -> str: ...
 
     @property
     def dims(self) -> int:
@@ -156,11 +151,8 @@ class Embedder(Protocol):
         """One vector per text, in order; `query` for what is searched with. Raises LLMError or StoreError."""
 
 
-class PairModel(Protocol):
+class PairModel(Named, Protocol):
     """Whether a first text entails a second one: (premise, hypothesis), or (question, passage) for relevance."""
-
-    @property
-    def name(self) -> str: ...
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         """One score per pair, in order, computed off the event loop; `deadline` is a time of the run's Clock.
@@ -170,14 +162,11 @@ class PairModel(Protocol):
         """
 
 
-class KnowledgeStore(Protocol):
+class KnowledgeStore(Named, Protocol):
     """What nexi has read, in chunks. Every method raises StoreError; a write that returned is kept, whole.
 
     `embedder` names the model that made a vector: a store keeps the first it was given and refuses any other.
     """
-
-    @property
-    def name(self) -> str: ...
 
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
         """Store pages, all or none. A page under a known URL is replaced whole; equal content is kept once for all URLs."""

@@ -7,7 +7,6 @@ from html import escape
 from pathlib import Path
 
 from nexi.bench.report import Figures
-from nexi.bench.scores import Share
 
 WIDTH, BAR, GAP, LEFT, RIGHT = 760, 22, 12, 230, 90
 _BINS = 12
@@ -18,12 +17,20 @@ _STYLE = Path(__file__).with_name("plot.css").read_text(encoding="utf-8").strip(
 def render_plot(title: str, groups: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
     """Render bars with 95 % intervals for each group, and a histogram of seconds for right and wrong answers."""
     parts = [f'<text class="head" x="16" y="26">{escape(_shorten_line(title, 90))}</text>']
-    top = 50
+    top, room = 50, WIDTH - LEFT - RIGHT
     for group in groups:
         bars = [("right", "correct", group.correct)]
         bars += [("proof", "sentences found", group.sentences)] if group.checked else []
         for kind, label, value in bars:
-            parts.append(_render_bar(top, f"{_shorten_line(group.name, 12)}: {label}", value, kind))
+            end, low, high = (round(LEFT + room * percent / 100, 1) for percent in (value.percent, value.low, value.high))
+            middle, name = top + BAR / 2, escape(f"{_shorten_line(group.name, 12)}: {label}")
+            parts.append(
+                f'<text x="{LEFT - 10}" y="{middle + 4}" text-anchor="end">{name}</text>'
+                f'<rect class="rail" x="{LEFT}" y="{top}" width="{room}" height="{BAR}"/>'
+                f'<rect class="{kind}" x="{LEFT}" y="{top}" width="{round(end - LEFT, 1)}" height="{BAR}"/>'
+                f'<line class="line" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
+                f'<text x="{WIDTH - RIGHT + 10}" y="{middle + 4}">{value.percent:.1f} %</text>'
+            )
             top += BAR + GAP
     picture, height = _render_histogram(top + 24, times)
     parts += picture
@@ -31,18 +38,6 @@ def render_plot(title: str, groups: Sequence[Figures], times: Sequence[tuple[flo
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {total}" width="{WIDTH}" height="{total}" role="img">\n'
         f"<title>{escape(_shorten_line(title, 200))}</title>\n<style>{_STYLE}</style>\n" + "\n".join(parts) + "\n</svg>\n"
-    )
-
-
-def _render_bar(top: int, label: str, value: Share, kind: str) -> str:
-    room, middle = WIDTH - LEFT - RIGHT, top + BAR / 2
-    end, low, high = (round(LEFT + room * percent / 100, 1) for percent in (value.percent, value.low, value.high))
-    return (
-        f'<text x="{LEFT - 10}" y="{middle + 4}" text-anchor="end">{escape(label)}</text>'
-        f'<rect class="rail" x="{LEFT}" y="{top}" width="{room}" height="{BAR}"/>'
-        f'<rect class="{kind}" x="{LEFT}" y="{top}" width="{round(end - LEFT, 1)}" height="{BAR}"/>'
-        f'<line class="line" x1="{low}" x2="{high}" y1="{middle}" y2="{middle}"/>'
-        f'<text x="{WIDTH - RIGHT + 10}" y="{middle + 4}">{value.percent:.1f} %</text>'
     )
 
 

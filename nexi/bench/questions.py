@@ -23,7 +23,6 @@ from nexi.types import content_digest
 
 __all__ = ["BenchQuestion", "read_questions"]
 
-
 MAX_BYTES = 200_000_000
 MAX_QUESTION_CHARS = 20_000
 QUESTION_COLUMNS = ("question", "problem", "prompt", "query", "query_text", "input", "q")

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 __all__ = ["Share", "score_answer", "wilson_share"]
 
-
 MIN_CORRECT_F1 = 0.8
 WILSON_Z = 1.96  # two standard deviations: 95 %
 

@@ -29,7 +29,6 @@ from nexi.urls import host_of
 
 __all__ = ["IndexQueue", "IndexReport", "Indexer", "embedded_text"]
 
-
 BATCH = 20
 MAX_PARALLEL = 8
 MAX_CHUNKS = 30_000

@@ -26,7 +26,6 @@ from nexi.types import Hit, Message, Passage
 
 __all__ = ["TOP", "AgenticJudge", "Metadata"]
 
-
 T = TypeVar("T")
 
 TOP = 5

@@ -65,7 +65,7 @@ class Retriever:
         scores = scoring.fuse_scores(lists)
         worth = scoring.page_worth(scores, by_id)
         scores = {key: score + worth[key] for key, score in scores.items()}
-        order = scoring.best_first(scores)
+        order = sorted(scores, key=lambda key: -scores[key])
         final_scores = scoring.drawn_up(scores, [by_id[key] for key in order[: scoring.POOL]])
         order.sort(key=lambda key: (-final_scores[key], -scores[key]))
         most = sum(weight for ranking, weight in lists if ranking) or 1.0
@@ -90,10 +90,8 @@ class Retriever:
         except (LLMError, StoreError) as error:
             if isinstance(error, StoreError) and error.code != "store_embedder":
                 raise
-            await self._warn_once(
-                "vectors_unused",
-                join_sentences(Notice("search.words_alone", "searched by words alone: {error}", error=str(error)), error.fix),
-            )
+            reason = Notice("search.words_alone", "searched by words alone: {error}", error=str(error))
+            await self._warn_once("vectors_unused", join_sentences(reason, error.fix))
             return []
 
     async def _rerank_passages(self, llm: LLM, query: str, passages: list[Passage]) -> list[Passage]:
@@ -111,9 +109,8 @@ class Retriever:
             pick = pick_or_first(reply.text, len(first), len(first))
         except LLMError as error:
             pick = first_ones(len(first), len(first))
-            await self._warn_once(
-                "not_reranked", Notice("search.not_reranked", "the passages were not reranked: {error}", error=str(error))
-            )
+            reason = Notice("search.not_reranked", "the passages were not reranked: {error}", error=str(error))
+            await self._warn_once("not_reranked", reason)
         picked = [first[i] for i in pick.order]
         return [*picked, *(p for p in passages if p not in picked)]
 

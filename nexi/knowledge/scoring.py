@@ -53,15 +53,10 @@ def fuse_scores(lists: Iterable[tuple[Sequence[Passage], float]]) -> dict[str, f
     return total
 
 
-def best_first(scores: Mapping[str, float]) -> list[str]:
-    """Ids by score; equals keep their order."""
-    return sorted(scores, key=lambda key: -scores[key])
-
-
 def page_worth(scores: Mapping[str, float], passages: Mapping[str, Passage]) -> dict[str, float]:
     """For each passage, what the next best passages of its page add: a page that says more of it is the better page."""
     pages: dict[str, list[float]] = {}
-    for key in best_first(scores):
+    for key in sorted(scores, key=lambda key: -scores[key]):
         pages.setdefault(passages[key].url, []).append(max(0.0, scores[key]))
     worth = {
         url: sum(NEXT**place * score for place, score in enumerate(page_scores[1:4], 1)) for url, page_scores in pages.items()
@@ -75,10 +70,10 @@ def drawn_up(scores: Mapping[str, float], ranking: Sequence[Passage]) -> dict[st
     naming: dict[str, tuple[str, str]] = {}
     for passage in ranking:
         if len(naming) < MENTIONING:
-            naming.setdefault(passage.url, (passage.id, _join_roots(passage.text)))
+            naming.setdefault(passage.url, (passage.id, f" {join_roots(passage.text)} "))
     new_scores = dict(scores)
     for passage in ranking:
-        name = _join_roots(_TITLE_END.split(passage.title)[0])
+        name = f" {join_roots(_TITLE_END.split(passage.title)[0])} "  # so that it is found as whole words
         if len(name) < MIN_NAME_CHARS:
             continue
         others = [
@@ -88,11 +83,6 @@ def drawn_up(scores: Mapping[str, float], ranking: Sequence[Passage]) -> dict[st
             target = scores[passage.id] + MENTION / (1 + place)
             new_scores[passage.id] = max(scores[passage.id], min(target, scores[key]))
     return new_scores
-
-
-def _join_roots(text: str) -> str:
-    """The roots of a text on one line, so that a name is found in it as whole words."""
-    return f" {join_roots(text)} "
 
 
 def without_copies(ranking: Iterable[Passage], count: int) -> list[Passage]:

@@ -21,7 +21,6 @@ from nexi.net.trust import MACHINE, Trust
 
 __all__ = ["PublishedModel", "download_model", "find_published", "published_models"]
 
-
 CONNECT_S = 15.0
 IDLE_S = 60.0
 MAX_REDIRECTS = 5

@@ -33,7 +33,6 @@ __all__ = [
     "stage_files",
 ]
 
-
 MANIFEST = "manifest.json"
 MODEL, TOKENIZER, CONFIG = "model.onnx", "tokenizer.json", "config.json"
 REQUIRED = (MODEL, TOKENIZER, CONFIG)

@@ -27,7 +27,6 @@ from nexi.types import PairScore
 
 __all__ = ["OnnxPairModel"]
 
-
 MAX_BATCH_PAIRS = 8
 MAX_BATCH_TOKENS = 2_048
 MAX_PREMISE_CHARS = 20_000

@@ -88,7 +88,7 @@ class CostEstimate(Struct, frozen=True):
     cost: tuple[float, float] | None = None
 
     def describe(self) -> str:
-        tokens = " to ".join(map(_format_tokens, self.tokens))
+        tokens = " to ".join(f"{n / 1e6:.1f} M" if n >= 1_000_000 else f"{n // 1000} k" for n in self.tokens)
         text = f"about {self.calls[0]} to {self.calls[1]} model calls and {tokens} tokens"
         return text if self.cost is None else f"{text}, ${self.cost[0]:.2f} to ${self.cost[1]:.2f}"
 
@@ -105,7 +105,3 @@ def estimate_cost(complexity: int, tasks: int, window: int, price: tuple[float, 
         low, high = ((p * price[0] + r * price[1]) / 1e6 for p, r in zip(prompts, replies, strict=True))
         cost = (low, high)
     return CostEstimate((calls[0], calls[1]), (prompts[0] + replies[0], prompts[1] + replies[1]), cost)
-
-
-def _format_tokens(tokens: int) -> str:
-    return f"{tokens / 1e6:.1f} M" if tokens >= 1_000_000 else f"{tokens // 1000} k"

@@ -38,13 +38,7 @@ from nexi.research.outline import MAX_SECTION_WORDS, Section
 from nexi.research.planner import Agenda, PlanningContext, plan_by_parts, plan_research, split_question
 from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
-from nexi.research.sections import (
-    MAX_EVIDENCE_BYTES,
-    TOKENS_PER_WORD,
-    SectionWriter,
-    list_findings,
-    write_introduction,
-)
+from nexi.research.sections import MAX_EVIDENCE_BYTES, TOKENS_PER_WORD, SectionWriter, list_findings, write_introduction
 from nexi.research.state import (
     MAX_PARALLEL_RESEARCHERS,
     NEAR_LIMIT_SHARE,
@@ -326,12 +320,10 @@ class Orchestrator:
         """Judge a round by the model: it delegates, or writes the report section by section, or in one call."""
         limits = self._evaluation_limits(coordinator)
         reason = self._find_one_call_reason(coordinator)
-        if self._has_recorded_evaluation(coordinator, step):
-            sectioned = limits
-        else:
+        if not self._has_recorded_evaluation(coordinator, step):
             has_own_prompt = self.prompts_folder is not None and (self.prompts_folder / "evaluator.md").is_file()
-            sectioned = replace(limits, plans_sections=self.state.limit is None and not reason and not has_own_prompt)
-        judgement = await evaluate_round(self.state, step, coordinator, sectioned, self._stream_report)
+            limits = replace(limits, plans_sections=self.state.limit is None and not reason and not has_own_prompt)
+        judgement = await evaluate_round(self.state, step, coordinator, limits, self._stream_report)
         if judgement.decision == "outline":
             return await self._write_sections(step, judgement, coordinator)
         if judgement.decision == "synthesise" and judgement.by == "model" and reason and self.state.limit is None:

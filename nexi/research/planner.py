@@ -26,15 +26,7 @@ from nexi.text.stopwords import STOP
 from nexi.text.words import content_words
 from nexi.types import Message
 
-__all__ = [
-    "MAX_TASK_CHARS",
-    "Agenda",
-    "PlanningContext",
-    "plan_research",
-    "render_conversation",
-    "split_question",
-]
-
+__all__ = ["MAX_TASK_CHARS", "Agenda", "PlanningContext", "plan_research", "render_conversation", "split_question"]
 
 MAX_TASK_CHARS = 2000
 MAX_PLAN_TOKENS = 1500
@@ -185,7 +177,7 @@ def split_question(question: str) -> list[str]:
     # pronouns in a part are replaced by the name they refer to, because its researcher sees nothing else
     asking = _list_asking(question)
     requests, topics = zip(*map(_split_topic, asking), strict=True)
-    sentences = [s.strip() for request in requests for s in _SENTENCE.findall(request) if _count_content_words(s)]
+    sentences = [s.strip() for request in requests for s in _SENTENCE.findall(request) if content_words(s)]
     topic = sentences[0] if len(asking) > 1 and find_names(f"of {sentences[0]}") == [sentences[0]] else ""
     parts = [part for sentence in sentences[bool(topic) :] for part in _split_conjunctions(sentence)]
     if len(parts) == 1 and (sides := _VERSUS.fullmatch(parts[0])):
@@ -282,7 +274,7 @@ def _split_conjunctions(sentence: str) -> list[str]:
             sides.append(side)
             start = conjunction.end()
     sides.append(sentence[start:])
-    return [side.strip(" ,") for side in sides] if _count_content_words(sides[-1]) else [sentence]
+    return [side.strip(" ,") for side in sides] if content_words(sides[-1]) else [sentence]
 
 
 def _make_self_contained(part: str, names: Sequence[str], subject: str = "") -> str:
@@ -290,7 +282,7 @@ def _make_self_contained(part: str, names: Sequence[str], subject: str = "") -> 
     text, mark = part, part[-1:] if part[-1:] in "?." else ""
     if subject:
         if not set(content_words(subject)) & set(content_words(part)) and not find_names(part):
-            if activity := _ACTIVITY.match(names[0]) if names and _count_content_words(part) == 1 else None:
+            if activity := _ACTIVITY.match(names[0]) if names and len(content_words(part)) == 1 else None:
                 subject = activity[1]  # "which tools are there"
             is_bare = _BARE.fullmatch(part.rstrip("?. "))
             text = f"{part.rstrip('?. ')} {subject if is_bare else f'({subject})'}{mark}"
@@ -311,11 +303,7 @@ def _name_subject(task: str, question: str) -> str:
 
 
 def _asks_something(part: str) -> bool:
-    return _count_content_words(part) > 0 or _REFERS.fullmatch(part.strip("?. ")) is not None
-
-
-def _count_content_words(text: str) -> int:
-    return len(content_words(text))
+    return bool(content_words(part)) or _REFERS.fullmatch(part.strip("?. ")) is not None
 
 
 def _clean_task(task: str) -> str:

@@ -42,7 +42,6 @@ from nexi.urls import host_of, is_web_url
 
 __all__ = ["fold", "next_step", "reduce"]
 
-
 ACTION_CHARS = 200
 
 
@@ -114,12 +113,7 @@ def _on_agenda(state: ResearchState, fact: events.AgendaSet) -> ResearchState:
         raise _impossible_fact(fact, f"its complexity is {fact.complexity}, not 1, 2 or 3")
     _check_tasks(fact, fact.tasks)
     return replace(
-        state,
-        status="researching",
-        complexity=fact.complexity,
-        agenda=fact.tasks,
-        round=1,
-        pending_tasks=fact.tasks,
+        state, status="researching", complexity=fact.complexity, agenda=fact.tasks, round=1, pending_tasks=fact.tasks
     )
 
 

@@ -90,10 +90,8 @@ class SectionWriter:
         if len(parts) > 1 and len(quoted) < len(parts):
             self.show_progress("writing the introduction")
             introduction = await write_introduction(self.question, "\n\n".join(parts), self.llm, self.limits)
-        gaps = (
-            ["## Not found\n\n" + "\n".join(f"- {heading}" for heading in empty_headings)] if empty_headings and parts else []
-        )
-        blocks = [f"# {self.title or make_title(self.question)}", introduction, *parts, *gaps]
+        gaps = "## Not found\n\n" + "\n".join(f"- {heading}" for heading in empty_headings) if empty_headings and parts else ""
+        blocks = [f"# {self.title or make_title(self.question)}", introduction, *parts, gaps]
         return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, empty_headings)
 
     async def _write_section(self, place: int) -> _WrittenSection:
@@ -180,7 +178,11 @@ def clean_section(reply: str, numbers: set[int]) -> str:
 def drop_repeated_sentences(text: str, body: str) -> str:
     """The text without sentences that stand almost word for word in the body; "" where no citation is left."""
     body_stems = [content_stems(sentence) for sentence in _split_sentences(body)]
-    new_sentences = [s for s in _split_sentences(text) if not any(_is_same(content_stems(s), other) for other in body_stems)]
+    new_sentences = []
+    for sentence in _split_sentences(text):
+        stems = content_stems(sentence)
+        if not stems or all(len(stems & other) < SAME_SENTENCE_SHARE * len(stems | other) for other in body_stems):
+            new_sentences.append(sentence)
     joined = "".join(new_sentences).strip()
     return joined if extract_citation_markers(joined) else ""
 
@@ -188,10 +190,6 @@ def drop_repeated_sentences(text: str, body: str) -> str:
 def _split_sentences(text: str) -> list[str]:
     stream = SentenceStream()
     return [stretch for stretch in (*stream.feed(text), stream.finish()) if stretch]
-
-
-def _is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one) and len(one & other) >= SAME_SENTENCE_SHARE * len(one | other)
 
 
 def _quote_evidence(evidence: Sequence[PageView]) -> str:

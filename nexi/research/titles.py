@@ -45,7 +45,6 @@ _INDIRECT_ORDER = re.compile(
 )
 _SUBJECT_HINT = re.compile(r"\s*\([^()]*\)(?=[?.]?$)")
 
-
 _HOW_TO = re.compile(r"^how (?:do|can|should) (?:you|i|we) ([^?(]+?)\s*(?:\([^()]*\))?\?*$", re.IGNORECASE)
 _WHAT_IS = re.compile(r"^(?:what|who) (?:is|are|was|were)\b", re.IGNORECASE)
 _OFFERS = re.compile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -27,7 +28,6 @@ from nexi.types import Hit, Page, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
 
 __all__ = ["LOCAL_SEARCH", "ContextUsage", "LinkPool", "ResearchToolbox", "build_specs"]
-
 
 BATCH_SIZES = (3, 2, 3)
 MAX_CONTEXT_SHARE = 0.55
@@ -123,7 +123,10 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         if recorded and not self.phases.handshake_done:
             self.phases.handshake_done = True
             return ToolResult((), recorded.text, recorded.ok)
-        if recorded and (batch := _parse_page_urls(recorded.text)):
+        batch: list[str] = []  # the URLs of the recorded pages
+        with suppress(ValueError, KeyError, TypeError):
+            batch = [str(page["url"]) for page in json.loads(recorded.text)["pages"]] if recorded else []
+        if batch:
             return await self._read_batch(batch, parse_arguments(call, SCRAPE)[0].get("urls", batch))
         return await super()._dispatch(call)
 
@@ -256,11 +259,3 @@ def _trim_outcomes(outcomes: Sequence[SearchOutcome], max_bytes: int) -> tuple[S
         else:
             most -= 1
     return trimmed
-
-
-def _parse_page_urls(text: str) -> list[str]:
-    """Read the URLs of the pages in a recorded result."""
-    try:
-        return [str(page["url"]) for page in json.loads(text)["pages"]]
-    except (ValueError, KeyError, TypeError):
-        return []

@@ -148,7 +148,7 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
     """A sound store in the place of this one; the damaged file is kept beside it."""
     fresh, grafted = (path.with_name(path.name + end) for end in (".repaired", ".grafted"))
     try:
-        with closing(_open_plain(path)) as db:
+        with closing(sqlite3.connect(path, timeout=_thread.BUSY_S, isolation_level=None)) as db:
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
             check_alone(path)
@@ -174,15 +174,12 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
     return _count_saved(path, replace(report, kept_aside=str(aside)))
 
 
-def _open_plain(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=_thread.BUSY_S, isolation_level=None)
-
-
 def _save_headless(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) -> _SavedPages:
     """What a file without its first page holds, now that its tables can be found again; often all of it as it was."""
     _remove_file(grafted)
     is_grafted = _graft_first_page(path, grafted)
-    with closing(_open_plain(grafted if is_grafted else path)) as db:
+    place = grafted if is_grafted else path
+    with closing(sqlite3.connect(place, timeout=_thread.BUSY_S, isolation_level=None)) as db:
         if not is_grafted or not _is_sound(db, path):
             return _copy_pages(db, path, fresh, on_saved)
         db.execute("PRAGMA journal_mode=DELETE")

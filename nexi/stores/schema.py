@@ -40,9 +40,29 @@ PRAGMA user_version = {VERSION};
 
 def prepare_tables(db: sqlite3.Connection, path: Path) -> None:
     """Make the tables of an empty file, bring an older one up to date, refuse what is newer or not ours."""
-    if version_of(db, path) == VERSION and read_meta(db, "terms") == TERMS:
-        return
-    in_transaction(db, lambda: _upgrade_tables(db, path))
+
+    def upgrade() -> None:  # with the write lock held: another process may have been first
+        version = version_of(db, path)
+        if version == 0:
+            _run_script(db, TABLES)
+        elif version == 1:
+            _vectors_to_files(db, path)
+        if 0 < version < 5:
+            _run_script(db, _read_script("to_version_5"))
+        if 0 < version < 6:
+            _run_script(db, _read_script("to_version_6"))
+        if 0 < version < 5 or read_meta(db, "terms") != TERMS:
+            # the same texts give other terms in this nexi, or other indexes, so these are made anew
+            _run_script(db, f"DROP TABLE words;\nDROP TABLE IF EXISTS word_places;\n{WORDS}")
+            set_meta(db, "pages", 0)
+            set_meta(db, "page_terms", 0)
+            for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
+                index_bodies(db, [read_body(db, body, title)])
+            set_meta(db, "terms", TERMS)
+        db.execute(f"PRAGMA user_version = {VERSION}")
+
+    if version_of(db, path) != VERSION or read_meta(db, "terms") != TERMS:
+        in_transaction(db, upgrade)
 
 
 def version_of(db: sqlite3.Connection, path: Path) -> int:
@@ -61,28 +81,6 @@ def version_of(db: sqlite3.Connection, path: Path) -> int:
 # One statement sees one moment: between two, another process may make the tables, and half of its work is no store of ours.
 _READ_HEADER = """SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master)
     FROM pragma_user_version, pragma_application_id"""
-
-
-def _upgrade_tables(db: sqlite3.Connection, path: Path) -> None:
-    """With the write lock held: another process may have been first."""
-    version = version_of(db, path)
-    if version == 0:
-        _run_script(db, TABLES)
-    elif version == 1:
-        _vectors_to_files(db, path)
-    if 0 < version < 5:
-        _run_script(db, _read_script("to_version_5"))
-    if 0 < version < 6:
-        _run_script(db, _read_script("to_version_6"))
-    if 0 < version < 5 or read_meta(db, "terms") != TERMS:
-        # the same texts give other terms in this nexi, or other indexes, so these are made anew
-        _run_script(db, f"DROP TABLE words;\nDROP TABLE IF EXISTS word_places;\n{WORDS}")
-        set_meta(db, "pages", 0)
-        set_meta(db, "page_terms", 0)
-        for body, title in db.execute("SELECT id, title FROM bodies ORDER BY id").fetchall():
-            index_bodies(db, [read_body(db, body, title)])
-        set_meta(db, "terms", TERMS)
-    db.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:

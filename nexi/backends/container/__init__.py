@@ -110,7 +110,7 @@ class Lifecycle:
         with self._file.hold_lock(patience):
             state = self._ensure_running(self._file.read(), patience).with_user(self._me)
             self._file.write(state)
-        return _loopback_url(state.port)
+        return f"http://127.0.0.1:{state.port}"
 
     def keep(self, patience: Patience) -> ContainerStatus:
         """Have it run until it is stopped, used or not. Raises NexiError."""
@@ -189,7 +189,7 @@ class Lifecycle:
             state = replace(state, port=engine.port(state.container, patience))
             if not state.port or not self._comes_up(engine, state, patience):
                 aside = self.patience(CLEAN_UP_S)
-                cause = f"{_loopback_url(state.port)}/healthz did not answer within {patience.seconds:g} s"
+                cause = f"http://127.0.0.1:{state.port}/healthz did not answer within {patience.seconds:g} s"
                 if not engine.is_running(state.container, aside):
                     cause = "its container ended"
                 elif not state.port:
@@ -218,11 +218,7 @@ class Lifecycle:
         return True
 
 
-def _loopback_url(port: int) -> str:
-    return f"http://127.0.0.1:{port}"
-
-
 def _build_status(state: State, *, healthy: bool) -> ContainerStatus:
     users = tuple(dict.fromkeys(u.pid for u in state.users))
-    url = _loopback_url(state.port) if state.port else ""
+    url = f"http://127.0.0.1:{state.port}" if state.port else ""
     return ContainerStatus(True, healthy, url, state.container, state.image, state.command, users, state.kept)

@@ -101,17 +101,12 @@ def read_openalex(row: Row, caller: Caller) -> Hit | None:
         standing="retracted" if row.get("is_retracted") is True else "",
         versions=_find_versions(read_line(location, "landing_page_url") for location in dig_rows(row, "locations")),
     )
+    index = row.get("abstract_inverted_index")  # each word with its places, in the place of the text
+    words = index.items() if isinstance(index, dict) else ()
+    places = [(place, word) for word, where in words for place in (where if isinstance(where, list) else ())]
+    in_order = sorted((place, word) for place, word in places if isinstance(place, int))
     url = _doi_url(paper.doi) or read_web_url(row, "primary_location.landing_page_url", "id")
-    return _build_hit("openalex", row, url, paper, about=_unfold_abstract(row.get("abstract_inverted_index")))
-
-
-def _unfold_abstract(index: Any) -> str:
-    """OpenAlex gives each word with its places in place of the text."""
-    if not isinstance(index, dict):
-        return ""
-    places = [(place, word) for word, where in index.items() for place in (where if isinstance(where, list) else ())]
-    words = sorted((place, word) for place, word in places if isinstance(place, int))
-    return " ".join(word for _, word in words[:MAX_ABSTRACT_WORDS])
+    return _build_hit("openalex", row, url, paper, about=" ".join(word for _, word in in_order[:MAX_ABSTRACT_WORDS]))
 
 
 def _find_versions(addresses: Iterable[str]) -> tuple[str, ...]:
@@ -240,11 +235,6 @@ def read_unpaywall(row: Row, caller: Caller) -> Hit | None:
 # PubMed: numbers first, then their summaries
 
 
-def pubmed_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"db": "pubmed", "term": query.text, "retmode": "json", "retmax": str(min(query.count, 50)), "sort": "relevance"}
-    return caller.build_request("/esearch.fcgi", params | _describe_caller(caller))
-
-
 def follow_pubmed(data: Any, caller: Caller) -> BackendRequest | None:
     numbers = read_lines(data, "esearchresult.idlist")
     params = {"db": "pubmed", "id": ",".join(numbers), "retmode": "json"} | _describe_caller(caller)
@@ -340,8 +330,10 @@ FORMS = {
         lambda query, caller: caller.build_request(
             f"/v2/{quote(read_doi(query.text) or query.text, safe='/')}", {"email": caller.contact}),
         read_unpaywall, "", unfold_works("", "doi"), missing_is_empty=True),
-    "pubmed": ServiceForm("https://eutils.ncbi.nlm.nih.gov/entrez/eutils", pubmed_request, read_pubmed, "result",
-        unfold_pubmed, follow=follow_pubmed, first_rows="esearchresult.idlist"),
+    "pubmed": ServiceForm("https://eutils.ncbi.nlm.nih.gov/entrez/eutils",
+        lambda query, caller: caller.build_request("/esearch.fcgi", {"db": "pubmed", "term": query.text, "retmode": "json",
+            "retmax": str(min(query.count, 50)), "sort": "relevance", **_describe_caller(caller)}),
+        read_pubmed, "result", unfold_pubmed, follow=follow_pubmed, first_rows="esearchresult.idlist"),
     "semanticscholar": ServiceForm("https://api.semanticscholar.org/graph/v1", semanticscholar_request, read_semanticscholar,
         "data", is_empty=lambda data: dig(data, "total") == 0),
     "doaj": ServiceForm("https://doaj.org/api",

@@ -16,11 +16,6 @@ MARGINALIA_PUBLIC_KEY = "public"  # the key that its documentation gives to ever
 GDELT_SPANS = {"d": "1d", "w": "1w", "m": "1months", "y": "3months"}
 
 
-def marginalia_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"query": query.text, "count": str(min(query.count, 50))}
-    return caller.build_request("/search", params, {"API-Key": caller.key or MARGINALIA_PUBLIC_KEY})
-
-
 def read_marginalia(row: Row, caller: Caller) -> Hit | None:
     url = read_web_url(row, "url")
     return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "marginalia") if url else None
@@ -91,7 +86,10 @@ def read_wayback(row: Row, caller: Caller) -> Hit | None:
 
 
 FORMS = {
-    "marginalia": ServiceForm("https://api2.marginalia-search.com", marginalia_request, read_marginalia, "results"),
+    "marginalia": ServiceForm("https://api2.marginalia-search.com",
+        lambda query, caller: caller.build_request("/search", {"query": query.text, "count": str(min(query.count, 50))},
+            {"API-Key": caller.key or MARGINALIA_PUBLIC_KEY}),
+        read_marginalia, "results"),
     "mwmbl": ServiceForm("https://api.mwmbl.org/api/v1", search_by("/search/", "s"), read_mwmbl),
     "yacy": ServiceForm("http://127.0.0.1:8090",
         search_by("/yacysearch.json", "query", "maximumRecords", {"resource": "global", "verify": "false"}), read_yacy,

@@ -258,7 +258,13 @@ class _Writing:
                     fix="delete runs or stored sources, or ask an administrator for more",
                     code="quota_reached",
                 )
-        self._switch_when_whole()
+        # the vectors of the next model are used once every chunk has one
+        sql = "select exists (select from unembedded where collection = %(collection)s)"
+        if "building" in self._embeddings and not self._run(sql)[0][0]:
+            self._run("delete from embeddings where collection = %(collection)s and state = 'former'")
+            sql = "update embeddings set state = %(after)s where collection = %(collection)s and state = %(before)s"
+            for before, after in (("current", "former"), ("building", "current")):
+                self._run(sql, before=before, after=after)
 
     def _count_body(self, sign: int, chunks: int, terms: int, size: int) -> None:
         for name, amount in (("pages", 1), ("chunks", chunks), ("terms", terms), ("bytes", size)):
@@ -347,16 +353,6 @@ class _Writing:
             state=state,
         )
         self._embeddings[state] = _Embedding(*rows[0])
-
-    def _switch_when_whole(self) -> None:
-        """Use the vectors of the next model once every chunk has one."""
-        sql = "select exists (select from unembedded where collection = %(collection)s)"
-        if "building" not in self._embeddings or self._run(sql)[0][0]:
-            return
-        self._run("delete from embeddings where collection = %(collection)s and state = 'former'")
-        sql = "update embeddings set state = %(after)s where collection = %(collection)s and state = %(before)s"
-        for before, after in (("current", "former"), ("building", "current")):
-            self._run(sql, before=before, after=after)
 
     def _put_body(self, page: IndexedPage) -> tuple[int, bool]:
         """The body of this content, and whether it is new: it is written where it is unknown or was cut another way."""

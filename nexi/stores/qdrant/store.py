@@ -385,23 +385,20 @@ class QdrantStore:
                 await self._create_collection(self._sources, {}, {}, _SOURCE_INDEXES)
             self._ready = True
         records = await self._client.retrieve(self._sources, [source_id("state")])
-        if records:
-            state = dict(records[0].payload or {})
-            return state if state.get("terms") == points.TERMS else await self._renumber(state)
-        state = {"kind": "state", "embedder": "", "dims": 0, "collection": f"{self._prefix}_words", "terms": points.TERMS}
-        await self._make_chunks(state)
-        await self._put_point("state", state)
-        return state
-
-    async def _renumber(self, state: Payload) -> Payload:
-        """Write the words of every chunk anew, after a version of nexi that cut words into terms in another way."""
-        async for records in self._scroll_batches(state["collection"]):
-            rows = []
-            for p in records:
-                above = (p.payload["sources"][0]["title"], p.payload["heading"], p.payload["context"])
-                rows.append(models.PointVectors(id=p.id, vector={WORDS: _words(*above, p.payload["text"])}))
-            if rows:
-                await self._client.update_vectors(state["collection"], rows, wait=True)
+        state = dict(records[0].payload or {}) if records else {}
+        if records and state.get("terms") == points.TERMS:
+            return state
+        if records:  # written by a version of nexi that cut words into terms in another way
+            async for batch in self._scroll_batches(state["collection"]):
+                rows = []
+                for p in batch:
+                    above = (p.payload["sources"][0]["title"], p.payload["heading"], p.payload["context"])
+                    rows.append(models.PointVectors(id=p.id, vector={WORDS: _words(*above, p.payload["text"])}))
+                if rows:
+                    await self._client.update_vectors(state["collection"], rows, wait=True)
+        else:
+            state = {"kind": "state", "embedder": "", "dims": 0, "collection": f"{self._prefix}_words"}
+            await self._make_chunks(state)
         state = {**state, "terms": points.TERMS}
         await self._put_point("state", state)
         return state
