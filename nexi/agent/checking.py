@@ -137,8 +137,12 @@ class AnswerChecker:
         if sentences:
             return await self.finish_check(self.open_check(), stop, sentences, may_rewrite=False)
         if text:
-            words = "what {model} wrote is not found in the pages, so passages of them stand here"
-            await self.context.warn("replaced", Notice("answer.replaced", words, model=self.context.llm.name))
+            notice = Notice(
+                "answer.replaced",
+                "what {model} wrote is not found in the pages, so passages of them stand here",
+                model=self.context.llm.name,
+            )
+            await self.context.warn("replaced", notice)
         return await self.check_answer(quotation, stop, by_model=False)
 
     async def keep_supported(self, text: str) -> str:
@@ -269,9 +273,13 @@ class AnswerChecker:
         pages = {detect_language(page.text[:4000]) for s in sources if (page := context.session.find_page(s.url))}
         if language and pages and not pages & {language, ""}:
             names = " and ".join(sorted(name_language(code) for code in pages))
-            values = {"languages": names, "asked": name_language(language)}
-            words = "the pages are in {languages}, another language than the question ({asked})"
-            await context.warn("other_language", Notice("pages.other_language", words, **values))
+            notice = Notice(
+                "pages.other_language",
+                "the pages are in {languages}, another language than the question ({asked})",
+                languages=names,
+                asked=name_language(language),
+            )
+            await context.warn("other_language", notice)
 
     async def _rate_answer(self, review: Review | None) -> Answered:
         """Whether the pages that were read, in their own words and those of sentences that passed, answer the question."""
@@ -354,8 +362,10 @@ class AnswerChecker:
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
-            words = "the model could not correct what the judge rejected ({error})"
-            await context.warn("not_corrected", Notice("answer.not_corrected", words, error=str(error)))
+            notice = Notice(
+                "answer.not_corrected", "the model could not correct what the judge rejected ({error})", error=str(error)
+            )
+            await context.warn("not_corrected", notice)
             return {}
         return {} if isinstance(sentences, StopReason) else sentences
 

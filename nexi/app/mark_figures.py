@@ -45,8 +45,13 @@ class MarkFigure(Struct, frozen=True):
         values = {"n": f"{self.right:.0f}", "m": f"{self.sentences:,}"}
         if self.lowest >= self.highest:
             return Notice("mark.right", "By rules alone it is right for {n} % of {m} sentences labelled by people.", **values)
-        words = "By rules alone it is right for {n} % of {m} sentences labelled by people ({low} to {high} % by set)."
-        return Notice("mark.right_by_set", words, **values, low=f"{self.lowest:.0f}", high=f"{self.highest:.0f}")
+        return Notice(
+            "mark.right_by_set",
+            "By rules alone it is right for {n} % of {m} sentences labelled by people ({low} to {high} % by set).",
+            **values,
+            low=f"{self.lowest:.0f}",
+            high=f"{self.highest:.0f}",
+        )
 
 
 @lru_cache(maxsize=1)

@@ -79,9 +79,9 @@ class PageArchive:
 
     def _cached_text(self, source: Source) -> str | None:
         for name in self._fetchers if is_web_url(source.url) else ():
-            entry = self._cache.get(cache_key(name, source.url))
-            if entry and source.digest in ("", content_digest(entry.page.text)):
-                return entry.page.text
+            page, _ = self._cache.get(cache_key(name, source.url))
+            if page and source.digest in ("", content_digest(page.text)):
+                return page.text
         return None
 
 

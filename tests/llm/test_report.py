@@ -401,7 +401,7 @@ def test_where_to_read_on_is_left_out_of_a_passage() -> None:
 
 
 def test_a_passage_does_not_end_with_what_introduces_a_list_that_is_not_quoted() -> None:
-    page = "A latch is a bar of oak that keeps a door closed. The kinds of latches in use are\n\n*Bolt*\n\nA bar that slides in a ring."
+    page = "A latch is a bar of oak that keeps a door closed. The kinds of latches in use are\n\n*Bolt*\n\nA bar in a ring."
     text = write_near_report(LATCHES, LATCH_PARTS, page)
     assert ("keeps a door closed. [1]" in text, "in use are" in text) == (True, False)
 
