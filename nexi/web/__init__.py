@@ -74,12 +74,9 @@ def create_app(
     most_runs: int = MAX_RUNS,
     nexi: Nexi | None = None,
     more: Sequence[BaseRoute] = (),
-    edits_settings: bool = True,
+    edits_settings: bool = True,  # in the browser, by its owner; several processes would not share the change
 ) -> Starlette:
-    """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors.
-
-    `edits_settings` lets its owner change settings in the browser, which several processes would not share.
-    """
+    """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
     shared, rules = nexi or Nexi(config), rules or GuardRules()
     rules = rules if rules.token else replace(rules, token=config.token)
     metrics = Metrics()

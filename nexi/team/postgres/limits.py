@@ -27,10 +27,7 @@ SQL = read_statements(__file__)
 
 
 class PostgresPacing:
-    """The Pacing port: a bucket of `burst` tokens for each key that refills with `rate` tokens a second, for all machines.
-
-    The people of a process take turns: only one caller of a `person` stands in the line, and the others wait behind her.
-    """
+    """The Pacing port: a bucket of `burst` tokens for each key that refills with `rate` tokens a second, for all machines."""
 
     def __init__(self, database: Database, clock: Clock, name: str, *, burst: float, rate: float, person: str = "") -> None:
         self._database, self._clock, self._name, self._person = database, clock, name, person
@@ -40,7 +37,8 @@ class PostgresPacing:
     async def wait(self, key: str) -> None:
         """Take a token when there is one, each person's in the order of asking. A caller that is cancelled takes none."""
         lines, name = self._database.lines, f"{self._name} {key}"
-        # A process never has more than one token that nobody may want in the end.
+        # The people of a process take turns: one caller of each stands in the line, and the others wait behind her. A process
+        # never has more than one token that nobody may want in the end.
         async with stand_in_line(lines, f"{name} of {self._person}"), stand_in_line(lines, name):
             try:
                 rows = await self._fetch(SQL["reserve"], key)

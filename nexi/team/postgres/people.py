@@ -35,17 +35,14 @@ ACCESS_ACTIONS = ("link_made_by", "sign_in_by_link", "token_made_by", "exported_
 
 
 class Quotas(Struct, frozen=True):
-    """What one person may use a day, how many runs at once, and how much may be kept; None is without limit.
-
-    The fields are the columns of the table. `models` are those that she may ask for, in the place of the team's.
-    """
+    """What one person may use a day, at once and in storage; None is without limit. The fields are the columns of the table."""
 
     runs_per_day: int | None = None
     tokens_per_day: int | None = None
     cost_per_day: float | None = None
     running: int | None = None
     storage_bytes: int | None = None
-    models: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None  # that she may ask for, in the place of the team's
 
 
 class PersonUsage(Struct, frozen=True):

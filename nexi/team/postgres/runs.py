@@ -62,10 +62,7 @@ class ClaimedRun(Struct, frozen=True):
 
 
 class PostgresRunLog:
-    """The log of a run, open for writing. Facts that come together share a commit.
-
-    An error is final: what follows it would leave a hole, so every later append raises it again.
-    """
+    """The log of a run, open for writing. Facts that come together share a commit."""
 
     def __init__(
         self, database: Database, clock: Clock, run_id: str, *, epoch: int, owner: str = "", count: int = 0, work_s: float = 0.0
@@ -78,7 +75,7 @@ class PostgresRunLog:
         self._pending: list[FactRow] = []
         self._current: asyncio.Future[None] | None = None
         self._next: asyncio.Future[None] | None = None
-        self._trouble: StoreError | None = None
+        self._trouble: StoreError | None = None  # final: what follows would leave a hole, so later appends raise it again
         self._ended = self._closed = False
         self._is_claimed = not owner  # so that others may go on with it
         self._stop = self._is_over_quota = False
@@ -296,16 +293,14 @@ class PostgresRuns:
 
 
 class RunPicker:
-    """What workers take runs from: those whose writer is lost first, then those of the person with the fewest in progress.
-
-    A run that is picked is reserved for a moment; the claim that its worker makes decides who may write it.
-    """
+    """What workers take runs from: those whose writer is lost first, then those of the person with the fewest in progress."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def pick(self, *, is_lost: bool = False) -> tuple[str, str] | None:
         """A run to go on with and its owner; with `is_lost`, one whose writer is gone. It blocks. Raises StoreError."""
+        # it is reserved for a moment; the claim that its worker makes decides who may write it
         values = {"is_lost": is_lost, "reserved": MAX_RESERVED_S, "lease": self._database.lease_s}
         rows = self._database.fetch(SQL["pick"], values)
         return (rows[0][0], str(rows[0][1])) if rows else None
@@ -324,10 +319,8 @@ class RunPicker:
 
 
 def prune_expired(database: Database, keep_days: int, max_mb: int) -> int:
-    """Mark what is due, delete what was marked a week ago with its pages, and return how many runs went. Raises StoreError.
-
-    Until then a wrong setting or a clock that jumped can be put right. Kept and open runs stay.
-    """
+    """Mark what is due, delete what was marked a week ago with its pages, and return how many runs went. Raises StoreError."""
+    # until then a wrong setting or a clock that jumped can be put right; kept and open runs stay
     values = {"days": keep_days, "bytes": max_mb * 1_000_000, "notice": DELETION_NOTICE_DAYS}
     with database.transaction(wait_s=MAX_STATEMENT_S) as connection:
         (is_first,) = connection.execute("select pg_try_advisory_xact_lock(%s)", (RETENTION_LOCK,)).fetchone()

@@ -201,31 +201,26 @@ def _fold(head: str, inside: str, is_opened: bool) -> str:
 
 def _render_quote(claim: Claim, one: Evidence, by_number: Mapping[int, Source], texts: Mapping[int, str]) -> str:
     """What one source says to one sentence, in the text that was read."""
+    from nexi.checking.links import link_to
+
     source, text = by_number.get(one.number), texts.get(one.number, "")
     name = _isolate_name(source.title or source.url) if source else ""
     badge = f'<span class="v-{one.verdict.value}">{SIGNS[one.verdict]} {VERDICT_WORDS[one.verdict]}</span>'
     facts = [badge, _escape_text(describe_evidence(one))]
     head = f'<p id="claim-{claim.index}-{one.number}"><a href="#source-{one.number}">[{one.number}]</a> {name}</p>'
     below = f'<p class="soft">{" · ".join(t for t in facts if t)}</p>'
-    return f'<div class="quote">{head}{_render_passage(one, source, text)}{below}</div>'
-
-
-def _render_passage(one: Evidence, source: Source | None, text: str) -> str:
-    """The passage with what stands around it, and a link that opens the page as it is now at the passage."""
-    from nexi.checking.links import link_to
-
-    if not 0 <= one.start < one.end <= len(text):
-        return f'<blockquote class="passage" dir="auto"><mark>{_escape_text(one.span)}</mark></blockquote>' if one.span else ""
-    start, end = one.start, min(one.end, one.start + MAX_SPAN_CHARS)
-    before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
-    lead, tail = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
-    parts = [_escape_text(strip_heading_marks(part)) for part in (before, text[start:end], after)]
-    quote = f"{lead}{parts[0]}<mark>{parts[1]}</mark>{parts[2]}{tail}"
-    passage = f'<blockquote class="passage" dir="auto">{quote}</blockquote>'
-    if source is None or not is_web(source.url):
-        return passage
-    link = _escape_text(link_to(source.url, text, one.start, one.end, source.imprint.content_type))
-    return f'{passage}<p class="soft"><a rel="noreferrer noopener" href="{link}">Open the page there</a></p>'
+    quote, link = f"<mark>{_escape_text(one.span)}</mark>" if one.span else "", ""
+    if 0 <= one.start < one.end <= len(text):  # with what stands around it
+        start, end = one.start, min(one.end, one.start + MAX_SPAN_CHARS)
+        before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
+        lead, tail = "…" if start > AROUND else "", "…" if end + AROUND < len(text) else ""
+        parts = [_escape_text(strip_heading_marks(part)) for part in (before, text[start:end], after)]
+        quote = f"{lead}{parts[0]}<mark>{parts[1]}</mark>{parts[2]}{tail}"
+        if source and is_web(source.url):  # the page as it is now, at the passage
+            url = _escape_text(link_to(source.url, text, one.start, one.end, source.imprint.content_type))
+            link = f'<p class="soft"><a rel="noreferrer noopener" href="{url}">Open the page there</a></p>'
+    passage = f'<blockquote class="passage" dir="auto">{quote}</blockquote>' if quote else ""
+    return f'<div class="quote">{head}{passage}{link}{below}</div>'
 
 
 def _render_foot(exported: Exported) -> str:

@@ -105,15 +105,13 @@ async def _save_settings(request: Request) -> Response:
 
 
 async def _read_changes(request: Request) -> tuple[Config, dict[str, Any]]:
-    """The config with what was typed, and the changes themselves. Raises Refused.
-
-    An empty key means the stored one, which goes to no other address than before; nor does any other key.
-    """
+    """The config with what was typed, and the changes. No key goes to another address than before. Raises Refused."""
     if not is_editable(request):
         message, fix = "this server's settings are not changed in the browser", "use nexi config on the server"
         raise build_refusal(403, "not_editable", message, fix=fix)
     nexi: Nexi = request.app.state.nexi
     changes: dict[str, Any] = to_builtins(await read_body(request, _SettingsChange))
+    # an empty key means the stored one
     values = {name: value for name, value in changes.items() if value is not None and (value or name not in SECRETS)}
     if parse_site(address := values.get("base_url", nexi.config.base_url)) != parse_site(nexi.config.base_url):
         values = {"api_key": "", **values, "page_base_url": address}  # the key belongs to the former address

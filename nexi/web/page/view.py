@@ -173,9 +173,8 @@ class _Marks(Struct, frozen=True):
 
 
 def _say_verdict(claim: Claim) -> str:
-    """The verdict of a sentence in words; a contradicted one names the value of the page beside its own. Of a good one that
-    cites a retracted paper it is that which a reader must know."""
-    if claim.standing in STANDINGS:
+    """The verdict of a sentence in words; a contradicted one names the value of the page beside its own."""
+    if claim.standing in STANDINGS:  # of a good one that cites a retracted paper it is that which a reader must know
         cites = f"cites {STANDINGS[claim.standing]}"
         return cites if claim.verdict in GOOD else f"{verdict_words(claim)}, {cites}"
     other = next((e.other for e in claim.evidence if e.verdict is Verdict.CONTRADICTED and e.other), "")
