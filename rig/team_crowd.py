@@ -229,7 +229,7 @@ def try_people(*, count: int = PEOPLE, seconds: float = PEOPLE_S, pause_s: float
         while database.fetch("select count(*) from runs where state in ('waiting', 'running')")[0][0]:
             assert time.monotonic() < end
             time.sleep(0.5)
-        states = dict(database.fetch("select state, count(*) from runs group by state"))
+        states: dict[str, int] = dict(database.fetch("select state, count(*) from runs group by state"))
         time.sleep(IDLE_S)
         afterwards = memory_mb(pid)
     each = (max(samples) - one) / count

@@ -128,6 +128,6 @@ def change_config(changes: Mapping[str, Any], *, remove: Iterable[str] = (), pat
     return save_config(config, place)
 
 
-def read_file_settings() -> dict[str, Any]:
+def read_file_settings(path: Path | None = None) -> dict[str, Any]:
     """The settings of the file under their present names, unchecked. Raises ConfigError."""
-    return select_settings(read_file(nexi_home() / "config.json"))
+    return select_settings(read_file(path or nexi_home() / "config.json"))

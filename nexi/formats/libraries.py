@@ -41,8 +41,8 @@ class LibraryItem(Struct, frozen=True):
 
 def render_item(item: LibraryItem) -> str:
     """An item as Markdown: what a reference has, then the abstract and the notes."""
-    reference = (("Authors", ", ".join(item.authors)), ("In", item.venue), ("Date", item.date), ("DOI", item.doi))
-    reference += (("URL", item.url), ("Tags", ", ".join(item.tags)))
+    reference = [("Authors", ", ".join(item.authors)), ("In", item.venue), ("Date", item.date), ("DOI", item.doi)]
+    reference += [("URL", item.url), ("Tags", ", ".join(item.tags))]
     head = "  \n".join(f"{name}: {value}" for name, value in reference if value)
     abstract = f"## Abstract\n\n{item.abstract.strip()}" if item.abstract.strip() else ""
     notes = "\n\n".join(("## Notes", *item.notes)) if item.notes else ""

@@ -132,7 +132,8 @@ def _find_common_phrase(parts: Sequence[str]) -> str:
     others = [_fold_phrase(_WORD.findall(part)) for part in parts[1:]]
     runs = [words[start:end] for start in range(len(words)) for end in range(start + 1, len(words) + 1)]
     phrases = [_strip_ends(run) for run in runs if all(_fold_phrase(run) in other for other in others)]
-    return re.sub(r"['’]s?$", "", " ".join(max(phrases, key=len) if phrases else []))
+    longest = max(phrases, key=len) if phrases else []
+    return re.sub(r"['’]s?$", "", " ".join(longest))
 
 
 def _fold_phrase(words: Sequence[str]) -> str:

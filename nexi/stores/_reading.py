@@ -75,7 +75,8 @@ def _read_rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
     chunk, url, text, *about, tags, start, published, updated = row  # in the order of the fields of a Passage
-    return Passage(str(chunk), url, chunk % CHUNKS, text, score, *about, _parse_tags(tags), start, published, updated)
+    rest = (*about, _parse_tags(tags), start, published, updated)
+    return Passage(str(chunk), url, chunk % CHUNKS, text, score, *rest)
 
 
 def _parse_tags(text: str) -> tuple[str, ...]:
