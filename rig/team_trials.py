@@ -192,7 +192,9 @@ def disturb(server: PostgresServer, name: str, *, jobs: int, events: int, step_s
                     if name == "half-open":
                         silenced[pid] = now, held
             disturbance.end_stalls()
-            epochs: dict[str, int] = dict(database.fetch("select run, epoch from runs where state in ('running', 'finished', 'failed')"))
+            epochs: dict[str, int] = dict(
+                database.fetch("select run, epoch from runs where state in ('running', 'finished', 'failed')")
+            )
             for (run, epoch), since in list(taken.items()):
                 if epochs[run] > epoch:
                     outcome.takeovers.append(now - since)
