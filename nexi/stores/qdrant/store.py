@@ -448,12 +448,11 @@ class QdrantStore:
         response: Any = await self._client.query_points(
             state["collection"], query_filter=self._readable(filters.for_chunks(scope)), with_payload=True, **asked
         )
-        passages = []
-        for point in response.points:
-            source = filters.first_in_scope(point.payload["sources"], scope)
-            if source is not None:
-                passages.append(points.build_passage(point, source, point.score, self._name_of_sharer(point.payload)))
-        return passages
+        return [
+            points.build_passage(point, source, point.score, self._name_of_sharer(point.payload))
+            for point in response.points
+            if (source := filters.first_in_scope(point.payload["sources"], scope)) is not None
+        ]
 
     async def _find_source(self, key: str) -> Payload | None:
         records = await self._client.retrieve(self._sources, [source_id(self._name(key))])
