@@ -180,9 +180,6 @@ def cut_to_bytes(text: str, max_bytes: int) -> str:
     return text if len(body) <= max_bytes else f"{body[:max_bytes].decode('utf-8', 'ignore')}\n\n[cut here]"
 
 
-# without a model
-
-
 def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: bool = False) -> RoundJudgement:
     """Delegate tasks that no report covers once more, then make a digest of the reports, which may be quotations (`quoted`)."""
     open_tasks = find_uncovered_tasks(state) if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS else []

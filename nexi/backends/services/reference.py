@@ -43,11 +43,6 @@ def read_openlibrary(row: Row, caller: Caller) -> Hit | None:
     return Hit(url, title, join_parts(facts), year, "openlibrary") if key.startswith("/") and title else None
 
 
-def nominatim_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"q": query.text, "format": "jsonv2", "limit": str(min(query.count, 40)), "extratags": "1", "addressdetails": "0"}
-    return caller.build_request("/search", {**params, "email": caller.contact}, {"Accept-Language": query.language})
-
-
 def read_nominatim(row: Row, caller: Caller) -> Hit | None:
     """A place: its article where the map names one, since the map's own page needs scripts to be read."""
     kind, number = read_line(row, "osm_type"), read_line(row, "osm_id")
@@ -65,5 +60,9 @@ FORMS = {
     "wikidata": ServiceForm("https://www.wikidata.org", wikidata_request, read_wikidata, "search"),
     "openlibrary": ServiceForm("https://openlibrary.org",
         search_by("/search.json", "q", "limit", {"fields": OPENLIBRARY_FIELDS}), read_openlibrary, "docs"),
-    "nominatim": ServiceForm("https://nominatim.openstreetmap.org", nominatim_request, read_nominatim),
+    "nominatim": ServiceForm("https://nominatim.openstreetmap.org",
+        lambda query, caller: caller.build_request("/search", {"q": query.text, "format": "jsonv2",
+            "limit": str(min(query.count, 40)), "extratags": "1", "addressdetails": "0", "email": caller.contact},
+            {"Accept-Language": query.language}),
+        read_nominatim),
 }  # fmt: skip
