@@ -73,7 +73,7 @@ class ServiceDialect(Struct, frozen=True):
             return []
         if not isinstance(rows, list):
             raise _wrong_shape(self._title, data, self.form.rows)
-        hits = (self.form.read_row(row, self.caller) for row in rows if isinstance(row, dict))
+        hits = (self.form.read_row(row) for row in rows if isinstance(row, dict))
         return [hit for hit in hits if hit]
 
     def _read_json(self, status: int, headers: Mapping[str, str], body: bytes) -> Any:
