@@ -13,7 +13,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVarTuple
+from typing import Any, NoReturn
 
 import msgspec
 from msgspec import Struct
@@ -27,8 +27,6 @@ from nexi.ports import LLM, Clock, Emit
 from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
-
-CallbackArgs = TypeVarTuple("CallbackArgs")
 
 NOT_ASKED = Notice("model.not_asked", "the model was not asked")
 MIN_OUTPUT_TOKENS = 256
@@ -253,14 +251,14 @@ class _StreamRecorder:
         on_arguments: Callable[[str, str], None] | None,
         clock: Clock,
     ) -> None:
-        self._clock = clock
+        self._text_callback, self._call_callback, self._arguments_callback, self._clock = on_text, on_call, on_arguments, clock
         self.size, self.began_at = 0, 0.0  # characters that arrived, and the time of the first
         self._text_pieces: list[str] = []
         self._calls: list[ToolCall] = []
         self._open_calls: list[tuple[str, list[str]]] = []
-        self.on_text = _chain_callbacks(self._add_text, on_text)
-        self.on_call = _chain_callbacks(self._end_call, on_call)
-        self.on_arguments = _chain_callbacks(self._add_arguments, on_arguments)
+        self.on_text = None if on_text is None else self._add_text
+        self.on_call = None if on_call is None else self._end_call
+        self.on_arguments = None if on_arguments is None else self._add_arguments
 
     @property
     def text(self) -> str:
@@ -284,6 +282,8 @@ class _StreamRecorder:
     def _add_text(self, piece: str) -> None:
         self._text_pieces.append(piece)
         self._count(piece)
+        if self._text_callback is not None:
+            self._text_callback(piece)
 
     def _count(self, piece: str) -> None:
         self.began_at = self.began_at or self._clock.monotonic()
@@ -292,12 +292,16 @@ class _StreamRecorder:
     def _end_call(self, call: ToolCall) -> None:
         self._calls.append(call)
         self._open_calls = [entry for entry in self._open_calls if entry[0] != call.name]
+        if self._call_callback is not None:
+            self._call_callback(call)
 
     def _add_arguments(self, name: str, piece: str) -> None:
         if not self._open_calls or self._open_calls[-1][0] != name:
             self._open_calls.append((name, []))
         self._open_calls[-1][1].append(piece)
         self._count(piece)
+        if self._arguments_callback is not None:
+            self._arguments_callback(name, piece)
 
 
 def _describe_failure(
@@ -310,19 +314,6 @@ def _describe_failure(
     return ModelFailed(
         call, code, message, fix, seconds, usage=usage, text=stream.text, arrived=stream.arrived_calls, window=window
     )
-
-
-def _chain_callbacks(
-    first: Callable[[*CallbackArgs], object], second: Callable[[*CallbackArgs], None] | None
-) -> Callable[[*CallbackArgs], None] | None:
-    if second is None:
-        return None
-
-    def call_both(*args: *CallbackArgs) -> None:
-        first(*args)
-        second(*args)
-
-    return call_both
 
 
 def count_prompt_tokens(counter: TokenCounter, messages: Sequence[Message], tools: Sequence[ToolSpec], limit: int) -> int:

@@ -68,12 +68,8 @@ def read_questions(path: Path) -> QuestionFile:
             bad.append(f"{place}: {'duplicate question' if is_same else f'duplicate id {question.id[:60]}'}")
         questions.setdefault(question.id, question)
     if not questions:
-        why = bad[0] if bad else "it is empty"
-        raise ConfigError(
-            f"no questions in {path}",
-            cause=why,
-            fix='each row needs a question and its answer, as in {"question": "...", "answer": "..."}',
-        )
+        fix = 'each row needs a question and its answer, as in {"question": "...", "answer": "..."}'
+        raise ConfigError(f"no questions in {path}", cause=bad[0] if bad else "it is empty", fix=fix)
     return QuestionFile(tuple(questions.values()), tuple(bad))
 
 

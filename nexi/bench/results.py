@@ -62,9 +62,8 @@ class Results:
         if any(lines):
             header = _parse_line(lines[0], dict[str, Any]) or {}
             if header.get("schema") != _SCHEMA:
-                raise ConfigError(
-                    f"{path} is not a results file", cause="its header is missing", fix="choose another file with --output"
-                )
+                cause, fix = "its header is missing", "choose another file with --output"
+                raise ConfigError(f"{path} is not a results file", cause=cause, fix=fix)
             for name, value in about.items():
                 if header.get(name) != value:
                     cause = f"its {name} is {header.get(name)!r}, not {value!r}"

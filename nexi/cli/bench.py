@@ -13,9 +13,8 @@ import click
 import msgspec
 from msgspec import Struct
 
-from nexi.bench.plot import render_plot
 from nexi.bench.questions import BenchQuestion, read_questions
-from nexi.bench.report import group_figures, render_table
+from nexi.bench.report import group_figures, render_plot, render_table
 from nexi.bench.results import BenchRow, Results
 from nexi.bench.scores import score_answer
 from nexi.cli.exits import EXIT_CANCELLED

@@ -182,8 +182,6 @@ class Indexer:
             await self.store.put(indexed_pages, embedder=self.embedder.name if self.embedder and vectors else "")
         return reports
 
-    # --- context
-
     async def _in_context(self, page: Page, chunks: tuple[Chunk, ...]) -> tuple[tuple[Chunk, ...], tuple[str, ...], int]:
         """The chunks with a line of context each, where a model wrote one; a chunk without is stored as it is."""
         llm = self.context_llm
@@ -211,8 +209,6 @@ class Indexer:
             except LLMError:
                 return ""
         return " ".join(reply.text.split())[:MAX_CONTEXT]
-
-    # --- vectors
 
     async def _embed_texts(self, title: str, texts: Sequence[str]) -> tuple[tuple[Vector, ...], tuple[str, ...]]:
         """A vector for each text, or none at all and the reason: words still find what no vector does."""

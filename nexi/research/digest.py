@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from nexi.answers.citations import extract_citation_markers, strip_sources_section
 from nexi.research.state import ResearchState
 from nexi.research.titles import make_title
@@ -27,30 +25,22 @@ AFTER_CITATION = re.compile(r"(?:(?<=\d\])|(?<=\d\]\.))\s+")
 _NUMBERS = re.compile(r"\s*\[\d+\]")
 
 
-class _DigestSection(Struct, frozen=True):
-    """The reports on one task, and on delegated tasks that ask for the same."""
-
-    task: str
-    reports: tuple[str, ...]
-
-
 def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
     """Join the reports in one document: first what answers the question, then a section for each task."""
     # `quoted` reports consist of quotations, so that each sentence can be judged by itself
     main = _task_key(state.question)
-    # reports by what their tasks ask for; the question itself comes first
-    sections: dict[frozenset[str], _DigestSection] = {}
+    # the first task and the reports on all that ask for the same; the question itself comes first
+    sections: dict[frozenset[str], tuple[str, list[str]]] = {}
     for researcher in sorted(state.reported_researchers, key=lambda r: _task_key(r.task) != main):
-        key = _task_key(researcher.task)
-        before = sections.get(key, _DigestSection(researcher.task, ()))
         body = strip_sources_section(researcher.report).strip()
         if extract_citation_markers(body):
-            sections[key] = _DigestSection(before.task, (*before.reports, _HEADING.sub("### ", body)))
+            _, reports = sections.setdefault(_task_key(researcher.task), (researcher.task, []))
+            reports.append(_HEADING.sub("### ", body))
     texts = _render_sections(state, sections, quoted=quoted)
     if not any(texts.values()) and quoted:
         texts = _render_sections(state, sections, quoted=False)
     parts = [f"# {make_title(state.question)}", texts.get(main, "")]
-    parts += [f"## {section.task}\n\n{texts[key]}" for key, section in sections.items() if key != main and texts[key]]
+    parts += [f"## {task}\n\n{texts[key]}" for key, (task, _) in sections.items() if key != main and texts[key]]
     words = content_stems("\n".join(texts.values()))
     planned_tasks = dict.fromkeys([*state.agenda, *(r.task for r in state.researchers if r.status == "failed")])
     open_tasks = [t for t in planned_tasks if _task_key(t) != main and not is_covered(content_stems(t), words)]
@@ -60,14 +50,14 @@ def build_digest(state: ResearchState, *, quoted: bool = False) -> str:
 
 
 def _render_sections(
-    state: ResearchState, sections: dict[frozenset[str], _DigestSection], *, quoted: bool
+    state: ResearchState, sections: dict[frozenset[str], tuple[str, list[str]]], *, quoted: bool
 ) -> dict[frozenset[str], str]:
     texts: dict[frozenset[str], str] = {}
     before: list[frozenset[str]] = []
-    for key, section in sections.items():
-        units = [u for report in section.reports for u in (AFTER_CITATION.split(report) if quoted else report.split("\n\n"))]
+    for key, (task, reports) in sections.items():
+        units = [u for report in reports for u in (AFTER_CITATION.split(report) if quoted else report.split("\n\n"))]
         if quoted and key != _task_key(state.question):
-            units = _keep_relevant(units, section.task)
+            units = _keep_relevant(units, task)
         units = _drop_redundant(units, before)
         before += [content_stems(_NUMBERS.sub("", unit)) for unit in units]
         texts[key] = (" " if quoted else "\n\n").join(units)

@@ -177,12 +177,7 @@ def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationL
 def cut_to_bytes(text: str, max_bytes: int) -> str:
     """Cut a text to at most `max_bytes`, with a mark; in every script a text has no more tokens than bytes."""
     body = text.encode("utf-8", "replace")
-    if len(body) <= max_bytes:
-        return text
-    return f"{body[:max_bytes].decode('utf-8', 'ignore')}\n\n[cut here]"
-
-
-# without a model
+    return text if len(body) <= max_bytes else f"{body[:max_bytes].decode('utf-8', 'ignore')}\n\n[cut here]"
 
 
 def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: bool = False) -> RoundJudgement:

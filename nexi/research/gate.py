@@ -52,12 +52,9 @@ class PlanGate:
 
     def _require_proposal(self) -> Agenda:
         if self.proposed is None:
-            raise ResearchError(
-                "no plan waits here",
-                cause="it is not made yet, or it was settled already",
-                fix="follow the run's events: agenda_proposed says when it waits",
-                code="no_plan",
-            )
+            cause = "it is not made yet, or it was settled already"
+            fix = "follow the run's events: agenda_proposed says when it waits"
+            raise ResearchError("no plan waits here", cause=cause, fix=fix, code="no_plan")
         return self.proposed
 
     def _resolve(self, agenda: Agenda | None) -> None:

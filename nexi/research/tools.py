@@ -156,8 +156,6 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
             return await self._choose_passages(page, "", max_bytes)
         return await super().extract_text(page, {}, room)
 
-    # gathering
-
     async def _gather(
         self, search: Callable[[Mapping[str, Any]], Awaitable[ToolResult]], arguments: Mapping[str, Any]
     ) -> ToolResult:
@@ -176,8 +174,6 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         if calls_left:
             note = f"{calls_left} gathering call{'s are' if calls_left > 1 else ' is'} left."
         return ToolResult(result.value, to_json({**json.loads(result.text), "note": note}), result.ok)
-
-    # scraping
 
     async def _run_scrape(self, arguments: Mapping[str, Any]) -> ToolResult:
         urls = list(dict.fromkeys(arguments["urls"]))

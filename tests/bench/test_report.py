@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from nexi.bench.plot import render_plot
 from nexi.bench.questions import BenchQuestion
-from nexi.bench.report import group_figures, render_table
+from nexi.bench.report import group_figures, render_plot, render_table
 from nexi.bench.results import BenchRow
 
 QUESTIONS = [

@@ -73,7 +73,7 @@ class ServiceDialect(Struct, frozen=True):
             return []
         if not isinstance(rows, list):
             raise _wrong_shape(self._title, data, self.form.rows)
-        hits = (self.form.read_row(row, self.caller) for row in rows if isinstance(row, dict))
+        hits = (self.form.read_row(row) for row in rows if isinstance(row, dict))
         return [hit for hit in hits if hit]
 
     def _read_json(self, status: int, headers: Mapping[str, str], body: bytes) -> Any:
@@ -108,12 +108,9 @@ def _no_data(title: str, body: bytes) -> BackendError:
     if start.startswith((b"<!doctype html", b"<html")) or b"<body" in start:
         page = _TITLE.search(body[:20_000])
         name = f": {plain_line(page[1].decode('utf-8', 'replace'))!r}" if page else ""
-        return BackendError(
-            f"{title} sent a web page instead of data",
-            code="web_page",
-            cause=f"a login, a challenge or a notice{name}",
-            fix="open the service in a browser to see why, or leave it out by the setting services",
-        )
+        cause, message = f"a login, a challenge or a notice{name}", f"{title} sent a web page instead of data"
+        fix = "open the service in a browser to see why, or leave it out by the setting services"
+        return BackendError(message, code="web_page", cause=cause, fix=fix)
     words = plain_line(body[:300].decode("utf-8", "replace"))
     if _RATE.search(words):
         return _rate_error(title, words)

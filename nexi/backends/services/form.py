@@ -41,7 +41,7 @@ class ServiceForm(Struct, frozen=True):
 
     base: str
     request: Callable[[Query, Caller], BackendRequest]
-    read_row: Callable[[Row, Caller], Hit | None]
+    read_row: Callable[[Row], Hit | None]
     rows: str = ""
     unfold: Callable[[Any], Any] | None = None  # makes a list of rows of what stands at the path
     is_empty: Callable[[Any], bool] | None = None  # says that an answer without the path means no results

@@ -95,7 +95,7 @@ def openalex_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/works", {"search": query.text, "per-page": str(min(query.count, 50)), **own})
 
 
-def read_openalex(row: Row, caller: Caller) -> Hit | None:
+def read_openalex(row: Row) -> Hit | None:
     paper = replace(
         _read_paper("openalex", row),
         standing="retracted" if row.get("is_retracted") is True else "",
@@ -126,7 +126,7 @@ def crossref_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/works", {"query.bibliographic": query.text, "rows": str(min(query.count, 50)), **contact})
 
 
-def read_crossref(row: Row, caller: Caller) -> Hit | None:
+def read_crossref(row: Row) -> Hit | None:
     standing, notice = read_crossref_updates(row)
     relations = dig(row, "relation")
     related_rows = [item for kind in relations for item in dig_rows(relations, kind)] if isinstance(relations, dict) else []
@@ -180,7 +180,7 @@ def europepmc_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/search", {**params, "email": caller.contact})
 
 
-def read_europepmc(row: Row, caller: Caller) -> Hit | None:
+def read_europepmc(row: Row) -> Hit | None:
     source, number, pmc = (read_line(row, name) for name in ("source", "id", "pmcid"))
     links = dig_rows(row, "commentCorrectionList.commentCorrection")
     notices = ((read_line(link, "type"), read_line(link, "id")) for link in links)
@@ -217,7 +217,7 @@ def _choose_standing(notices: Iterable[tuple[str, str]], kinds: Iterable[str]) -
     return standing, notice
 
 
-def read_unpaywall(row: Row, caller: Caller) -> Hit | None:
+def read_unpaywall(row: Row) -> Hit | None:
     """A paper by its DOI, for its open copy."""
     locations = dig_rows(row, "oa_locations")
     # A copy in a repository goes before the publisher's, who may refuse programs.
@@ -250,7 +250,7 @@ def unfold_pubmed(result: Any) -> Any:
     return [result.get(number) for number in read_lines(result, "uids")] if isinstance(dig(result, "uids"), list) else None
 
 
-def read_pubmed(row: Row, caller: Caller) -> Hit | None:
+def read_pubmed(row: Row) -> Hit | None:
     ids = {read_line(item, "idtype"): read_line(item, "value") for item in dig_rows(row, "articleids")}
     notices = ((read_line(link, "reftype"), read_line(link, "pmid")) for link in dig_rows(row, "references"))
     standing, notice = _choose_standing(notices, read_lines(row, "pubtype"))
@@ -277,7 +277,7 @@ def semanticscholar_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/paper/search", params, {"x-api-key": caller.key})
 
 
-def read_semanticscholar(row: Row, caller: Caller) -> Hit | None:
+def read_semanticscholar(row: Row) -> Hit | None:
     paper = _read_paper("semanticscholar", row)
     if arxiv := read_line(row, "externalIds.ArXiv"):
         open_url = paper.open_url or f"https://arxiv.org/abs/{arxiv}"
@@ -285,13 +285,13 @@ def read_semanticscholar(row: Row, caller: Caller) -> Hit | None:
     return _build_hit("semanticscholar", row, _doi_url(paper.doi) or paper.open_url or read_web_url(row, "url"), paper)
 
 
-def read_doaj(row: Row, caller: Caller) -> Hit | None:
+def read_doaj(row: Row) -> Hit | None:
     ids = {read_line(item, "type").lower(): read_line(item, "id") for item in dig_rows(row.get("bibjson"), "identifier")}
     paper = replace(_read_paper("doaj", row), doi=read_doi(ids.get("doi", "")))
     return _build_hit("doaj", row, paper.open_url or _doi_url(paper.doi), paper, published=paper.year)
 
 
-def read_zenodo(row: Row, caller: Caller) -> Hit | None:
+def read_zenodo(row: Row) -> Hit | None:
     number, day = read_line(row, "id"), read_day(row, "metadata.publication_date")
     url = read_web_url(row, "links.self_html", "links.html") or (f"https://zenodo.org/records/{number}" if number else "")
     paper = replace(
@@ -304,7 +304,7 @@ def read_zenodo(row: Row, caller: Caller) -> Hit | None:
     return _build_hit("zenodo", row, url, paper, published=day, extra=(read_line(row, "metadata.resource_type.title"),))
 
 
-def read_clinicaltrials(row: Row, caller: Caller) -> Hit | None:
+def read_clinicaltrials(row: Row) -> Hit | None:
     about = row.get("protocolSection")
     number = read_line(about, "identificationModule.nctId")
     if not number:

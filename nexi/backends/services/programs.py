@@ -26,7 +26,7 @@ def github_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request(f"/{path}", {"q": words[:256], "per_page": str(min(query.count, 50))}, headers)
 
 
-def read_github(row: Row, caller: Caller) -> Hit | None:
+def read_github(row: Row) -> Hit | None:
     """A repository, or a file of code with the repository that holds it."""
     url, name = read_web_url(row, "html_url"), read_line(row, "full_name")
     if not name:
@@ -37,7 +37,7 @@ def read_github(row: Row, caller: Caller) -> Hit | None:
     return Hit(url, name, join_parts(facts), read_day(row, "pushed_at", "updated_at"), "github") if url else None
 
 
-def read_pypi(row: Row, caller: Caller) -> Hit | None:
+def read_pypi(row: Row) -> Hit | None:
     name, version = read_line(row, "name"), read_line(row, "version")
     if not name:
         return None
@@ -48,14 +48,14 @@ def read_pypi(row: Row, caller: Caller) -> Hit | None:
     return Hit(url, f"{name} {version}", join_parts(facts), "", "pypi")
 
 
-def read_npm(row: Row, caller: Caller) -> Hit | None:
+def read_npm(row: Row) -> Hit | None:
     name, version = read_line(row, "package.name"), read_line(row, "package.version")
     url = read_web_url(row, "package.links.npm") or (f"https://www.npmjs.com/package/{name}" if name else "")
     facts = (f"version {version}", read_line(row, "package.license"), read_line(row, "package.description"))
     return Hit(url, f"{name} {version}", join_parts(facts), read_day(row, "package.date"), "npm") if name and url else None
 
 
-def read_crates(row: Row, caller: Caller) -> Hit | None:
+def read_crates(row: Row) -> Hit | None:
     """docs.rs has the same facts as crates.io in a page that needs no scripts."""
     name = read_line(row, "name", "id")
     version = read_line(row, "max_stable_version", "max_version", "newest_version")
@@ -64,7 +64,7 @@ def read_crates(row: Row, caller: Caller) -> Hit | None:
     return Hit(f"https://docs.rs/crate/{name}/latest", f"{name} {version}", join_parts(facts), day, "crates") if name else None
 
 
-def read_hackernews(row: Row, caller: Caller) -> Hit | None:
+def read_hackernews(row: Row) -> Hit | None:
     """The thread, which is what the service adds; the page it is about stands in the snippet."""
     number, title = read_line(row, "objectID"), read_line(row, "title", "story_title")
     if not (number.isdigit() and title):

@@ -27,14 +27,14 @@ def wikidata_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/w/api.php", params)
 
 
-def read_wikidata(row: Row, caller: Caller) -> Hit | None:
+def read_wikidata(row: Row) -> Hit | None:
     number, label = read_line(row, "id"), read_line(row, "label", "display.label.value")
     about = read_line(row, "description", "display.description.value")
     url = f"https://www.wikidata.org/wiki/{number}"
     return Hit(url, label, join_parts((about, number)), "", "wikidata") if number and label else None
 
 
-def read_openlibrary(row: Row, caller: Caller) -> Hit | None:
+def read_openlibrary(row: Row) -> Hit | None:
     key, year = read_line(row, "key"), read_line(row, "first_publish_year")
     authors = ", ".join(read_lines(row, "author_name")[:5])
     isbn, publisher = read_line(row, "isbn"), read_line(row, "publisher")
@@ -43,12 +43,7 @@ def read_openlibrary(row: Row, caller: Caller) -> Hit | None:
     return Hit(url, title, join_parts(facts), year, "openlibrary") if key.startswith("/") and title else None
 
 
-def nominatim_request(query: Query, caller: Caller) -> BackendRequest:
-    params = {"q": query.text, "format": "jsonv2", "limit": str(min(query.count, 40)), "extratags": "1", "addressdetails": "0"}
-    return caller.build_request("/search", {**params, "email": caller.contact}, {"Accept-Language": query.language})
-
-
-def read_nominatim(row: Row, caller: Caller) -> Hit | None:
+def read_nominatim(row: Row) -> Hit | None:
     """A place: its article where the map names one, since the map's own page needs scripts to be read."""
     kind, number = read_line(row, "osm_type"), read_line(row, "osm_id")
     full = read_line(row, "display_name")
@@ -65,5 +60,9 @@ FORMS = {
     "wikidata": ServiceForm("https://www.wikidata.org", wikidata_request, read_wikidata, "search"),
     "openlibrary": ServiceForm("https://openlibrary.org",
         search_by("/search.json", "q", "limit", {"fields": OPENLIBRARY_FIELDS}), read_openlibrary, "docs"),
-    "nominatim": ServiceForm("https://nominatim.openstreetmap.org", nominatim_request, read_nominatim),
+    "nominatim": ServiceForm("https://nominatim.openstreetmap.org",
+        lambda query, caller: caller.build_request("/search", {"q": query.text, "format": "jsonv2",
+            "limit": str(min(query.count, 40)), "extratags": "1", "addressdetails": "0", "email": caller.contact},
+            {"Accept-Language": query.language}),
+        read_nominatim),
 }  # fmt: skip

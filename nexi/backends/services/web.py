@@ -16,12 +16,12 @@ MARGINALIA_PUBLIC_KEY = "public"  # the key that its documentation gives to ever
 GDELT_SPANS = {"d": "1d", "w": "1w", "m": "1months", "y": "3months"}
 
 
-def read_marginalia(row: Row, caller: Caller) -> Hit | None:
+def read_marginalia(row: Row) -> Hit | None:
     url = read_web_url(row, "url")
     return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "marginalia") if url else None
 
 
-def read_mwmbl(row: Row, caller: Caller) -> Hit | None:
+def read_mwmbl(row: Row) -> Hit | None:
     """Title and extract come in pieces, the words that match apart from the others."""
     url = read_web_url(row, "url")
     title, extract = (_join_pieces(row.get(name)) for name in ("title", "extract"))
@@ -34,7 +34,7 @@ def _join_pieces(value: Any) -> str:
     return read_line({"text": value}, "text")
 
 
-def read_yacy(row: Row, caller: Caller) -> Hit | None:
+def read_yacy(row: Row) -> Hit | None:
     url = read_web_url(row, "link")
     return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "yacy") if url else None
 
@@ -53,7 +53,7 @@ def gdelt_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/doc", params)
 
 
-def read_gdelt(row: Row, caller: Caller) -> Hit | None:
+def read_gdelt(row: Row) -> Hit | None:
     url, day = read_web_url(row, "url"), read_day({"day": read_line(row, "seendate")[:8]}, "day")
     facts = (read_line(row, "domain"), read_line(row, "language"), read_line(row, "sourcecountry"))
     return Hit(url, read_line(row, "title"), join_parts(facts), day, "gdelt") if url else None
@@ -65,7 +65,7 @@ def archive_request(query: Query, caller: Caller) -> BackendRequest:
     return BackendRequest(f"{caller.base}/advancedsearch.php", params=params)
 
 
-def read_archive(row: Row, caller: Caller) -> Hit | None:
+def read_archive(row: Row) -> Hit | None:
     name = read_line(row, "identifier")
     facts = (read_line(row, "mediatype"), read_line(row, "creator"), read_line(row, "description"))
     url = f"https://archive.org/details/{quote(name)}"
@@ -77,7 +77,7 @@ def wayback_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/wayback/available", {"url": address, "timestamp": day if day.isdigit() else ""})
 
 
-def read_wayback(row: Row, caller: Caller) -> Hit | None:
+def read_wayback(row: Row) -> Hit | None:
     url, day = read_web_url(row, "url"), read_day({"day": read_line(row, "timestamp")[:8]}, "day")
     if not url or row.get("available") is not True:
         return None

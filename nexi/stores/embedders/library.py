@@ -59,20 +59,14 @@ class LibraryEmbedder:
                 self._encode = LIBRARIES[self._library](self._model, self._cache)
             vectors = tuple(_of_length_one(row) for row in self._encode(clean, query))
         except ImportError as error:
-            raise LLMError(
-                f"{self._library} cannot make vectors",
-                cause=f"{error.name} is not installed",
-                fix=f"Install it: {install_command(self._library)}",
-            ) from None
+            cause, fix = f"{error.name} is not installed", f"Install it: {install_command(self._library)}"
+            raise LLMError(f"{self._library} cannot make vectors", cause=cause, fix=fix) from None
         except StoreError as error:
             raise LLMError(f"{self._library} cannot make vectors", cause=error.cause or str(error), fix=error.fix) from None
         except Exception as error:  # the edge of a foreign library: it raises whatever its own parts raise
             cause = " ".join(str(error).split())[:300] or type(error).__name__
-            raise LLMError(
-                f"{self._library} cannot make vectors with {self._model[:100]}",
-                cause=cause,
-                fix="Check the name or the folder of the model in embedding_model, and the network where it is to be fetched.",
-            ) from error
+            fix = "Check the name or the folder of the model in embedding_model, and the network where it is to be fetched."
+            raise LLMError(f"{self._library} cannot make vectors with {self._model[:100]}", cause=cause, fix=fix) from error
         self._dims = len(vectors[0])
         return Embedded(vectors)
 

@@ -113,11 +113,8 @@ def _read_table(path: Path) -> Any:
 
 
 def _broken_error(path: Path, error: object) -> StoreError:
-    return StoreError(
-        "The static vectors cannot be read",
-        cause=f"{error} ({path})",
-        fix=f"Install them again with: {install_command('vectors')} --force-reinstall",
-    )
+    fix = f"Install them again with: {install_command('vectors')} --force-reinstall"
+    return StoreError("The static vectors cannot be read", cause=f"{error} ({path})", fix=fix)
 
 
 class Pieces:

@@ -1,4 +1,4 @@
-"""Knowledge in Qdrant, for those who outgrow one file: `store` is the port, `points` what is kept, `filters` what is asked."""
+"""Knowledge in Qdrant, for those who outgrow one file: `store` is the port, `points` what is kept and asked."""
 
 from nexi.errors import StoreError
 from nexi.install import install_command

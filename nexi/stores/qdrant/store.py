@@ -22,7 +22,7 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 from nexi.errors import StoreError
 from nexi.stores import _faults
 from nexi.stores._writing import check_vectors, key_of, vector_length
-from nexi.stores.qdrant import filters, points
+from nexi.stores.qdrant import points
 from nexi.stores.qdrant.points import Payload, chunk_id, source_id
 from nexi.types import EVERYTHING, TEAM, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
@@ -239,7 +239,7 @@ class QdrantStore:
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         await self._load_state()
         newest = models.OrderBy(key="fetched", direction=models.Direction.DESC)
-        within, limit = self._readable(filters.for_sources(scope)), min(count + skip, MOST)
+        within, limit = self._readable(points.filter_sources(scope)), min(count + skip, MOST)
         records, _ = await self._client.scroll(self._sources, scroll_filter=within, limit=limit, order_by=newest)
         return [points.stored_source(p.payload or {}, self._name_of_sharer(p.payload or {})) for p in records[skip:]]
 
@@ -250,8 +250,8 @@ class QdrantStore:
         if source is None:
             return []
         numbers = models.FieldCondition(key="number", range=models.Range(gte=first, lte=last))
-        whose = [filters.match_value("person", source["person"])] if self._person else []
-        within = models.Filter(must=[filters.match_value("digest", source["digest"]), numbers, *whose])
+        whose = [points.match_value("person", source["person"])] if self._person else []
+        within = models.Filter(must=[points.match_value("digest", source["digest"]), numbers, *whose])
         records, owner = await self._all_points(state["collection"], within), self._name_of_sharer(source)
         return sorted((points.build_passage(p, source, 0.0, owner) for p in records), key=lambda passage: passage.number)
 
@@ -286,7 +286,7 @@ class QdrantStore:
     @_translate_errors
     async def stats(self) -> StoreStats:
         state = await self._load_state()
-        pages = await self._all_points(self._sources, self._readable(filters.for_sources(EVERYTHING)) or models.Filter())
+        pages = await self._all_points(self._sources, self._readable(points.filter_sources(EVERYTHING)) or models.Filter())
         chunks = (await self._client.count(state["collection"], self._readable(None), exact=True)).count
         unembedded = (await self._client.count(state["collection"], self._own(embedded=False), exact=True)).count
         words = {page.payload["digest"]: page.payload["words"] for page in pages}
@@ -446,14 +446,13 @@ class QdrantStore:
 
     async def _search_points(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
         response: Any = await self._client.query_points(
-            state["collection"], query_filter=self._readable(filters.for_chunks(scope)), with_payload=True, **asked
+            state["collection"], query_filter=self._readable(points.filter_chunks(scope)), with_payload=True, **asked
         )
-        passages = []
-        for point in response.points:
-            source = filters.first_in_scope(point.payload["sources"], scope)
-            if source is not None:
-                passages.append(points.build_passage(point, source, point.score, self._name_of_sharer(point.payload)))
-        return passages
+        return [
+            points.build_passage(point, source, point.score, self._name_of_sharer(point.payload))
+            for point in response.points
+            if (source := points.first_in_scope(point.payload["sources"], scope)) is not None
+        ]
 
     async def _find_source(self, key: str) -> Payload | None:
         records = await self._client.retrieve(self._sources, [source_id(self._name(key))])
@@ -507,7 +506,7 @@ def _without_vector(point: Any) -> models.PointStruct:
 
 
 def _filter_by(**values: str | bool) -> models.Filter:
-    return models.Filter(must=[filters.match_value(key, value) for key, value in values.items()])
+    return models.Filter(must=[points.match_value(key, value) for key, value in values.items()])
 
 
 def _words(*texts: str) -> models.SparseVector:
