@@ -20,7 +20,15 @@ from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import object_schema
 from nexi.text.names import find_names
-from nexi.text.parts import find_antecedent, find_object, find_subject, has_pronoun, name_subject, split_enumeration
+from nexi.text.parts import (
+    asks_about_one,
+    find_antecedent,
+    find_object,
+    find_subject,
+    has_pronoun,
+    name_subject,
+    split_enumeration,
+)
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stopwords import STOP
 from nexi.text.words import content_words
@@ -81,7 +89,6 @@ _INDEFINITE = re.compile(r"\ban? [\w-]+")
 # "Write a brief on locks: their kinds, what ends them and their price" after its command.
 _LISTED = re.compile(r"([^:?]{2,80}): ([^:?]+)")
 _FOR_WHOM = re.compile(r" for (?:my|our) \w+(?: \w+)?$")
-_ONE = re.compile(r"\b(?:is|are|was|do|does|did|can|should) (?:you \w+ )?ones?\b", re.IGNORECASE)
 _VERSUS = re.compile(r"(.+?)\s+(?:vs\.?|versus|compared (?:to|with))\s+(.+)", re.IGNORECASE)
 
 
@@ -199,9 +206,11 @@ def split_question(question: str) -> list[str]:
         own = antecedent if antecedent and has_pronoun(part) else find_subject(part)
         subjects = [own, *subjects, find_object(part, own)] if own else subjects
     questions = resolved_parts
+    if any(map(asks_about_one, questions)):  # "how is one found": the thing, and no longer who uses it
+        subject = _find_object(questions[0])
     return [
-        _make_self_contained(part, [_find_object(questions[0])])
-        if _ONE.search(part)
+        _make_self_contained(part, [subject])
+        if asks_about_one(part)
         else _make_self_contained(part, names or questions[:1], subject)
         for part in questions
     ] or [question.strip()]
@@ -243,7 +252,8 @@ def _find_object(part: str) -> str:
     subject = find_subject(part)
     _, _, rest = part.rstrip("?. ").partition(f"{subject} ")
     if subject:
-        return rest.partition(" ")[2] if len(rest.split()) > 1 and rest.split()[0] not in STOP else subject
+        thing = rest.partition(" ")[2]
+        return thing if content_words(thing) and rest.split()[0] not in STOP else subject
     return next(reversed(_INDEFINITE.findall(part)), part)
 
 

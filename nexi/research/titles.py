@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from nexi.research.planner import split_question
 from nexi.text.names import find_names
-from nexi.text.parts import find_subject, split_enumeration
+from nexi.text.parts import asks_about_one, find_subject, split_enumeration
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stopwords import STOP
 
@@ -43,7 +43,7 @@ _INDIRECT_ORDER = re.compile(
     rf"|{_ASKED} (?!{_AUXILIARY}\b)\S+ (?:\S+ )*(?:is|are|was|were|does|do|did)|what (?:it|they|he|she) .+)\?$",
     re.IGNORECASE,
 )
-_SUBJECT_HINT = re.compile(r"\s*\([^()]*\)(?=[?.]?$)")
+_SUBJECT_HINT = re.compile(r"\s*\(([^()]*)\)(?=[?.]?$)")
 
 _HOW_TO = re.compile(r"^how (?:do|can|should) (?:you|i|we) ([^?(]+?)\s*(?:\([^()]*\))?\?*$", re.IGNORECASE)
 _WHAT_IS = re.compile(r"^(?:what|who) (?:is|are|was|were)\b", re.IGNORECASE)
@@ -70,7 +70,9 @@ def make_title(question: str) -> str:
     elif len(parts) > 1:
         common, subject = _find_common_phrase(parts), re.sub(r"^(?:an?|the) ", "", find_subject(parts[0]), flags=re.IGNORECASE)
         is_in_subject = common and _fold_phrase(common.split()) in _fold_phrase(subject.split())
-        if is_in_subject and split_enumeration(question) != parts:
+        if one := next((hint[1] for part in parts if asks_about_one(part) and (hint := _SUBJECT_HINT.search(part))), ""):
+            common = re.sub(r"^(?:an?|the) ", "", one)  # "how is one made"
+        elif is_in_subject and split_enumeration(question) != parts:
             common = subject  # "triggers in SQLite" and not "SQLite"
         elif "," in subject and _fold_phrase(common.split()) == _fold_phrase(subject.replace(",", "").split()):
             common = subject  # with its commas
@@ -152,7 +154,8 @@ def _strip_ends(words: Sequence[str]) -> list[str]:
 
 def make_heading(part: str) -> str:
     """The heading of a part: without the subject in brackets that its search needs, and without "Describe" or "Compare"."""
-    heading = _strip_command(_TOPIC.sub("", _strip_command(_SUBJECT_HINT.sub("", part))))
+    named = part if asks_about_one(part) else _SUBJECT_HINT.sub("", part)  # "one" needs it: "How is one made (latches)?"
+    heading = _strip_command(_TOPIC.sub("", _strip_command(named)))
     if _INDIRECT_ORDER.match(heading):
         return heading.rstrip("?")
     return heading.rstrip(".") if _INDIRECT.match(heading) else heading

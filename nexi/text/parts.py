@@ -38,6 +38,7 @@ _RELATIONS = re.compile(
 )
 _ACTION = re.compile(rf"\w+ing (?:{'|'.join(sorted(_PARTICLES))}) (?=\w)", re.I)  # "turning off autovacuum" concerns autovacuum
 # Verbs that often stand between what is asked about and something else: "does Rust need a compiler".
+_ONE = re.compile(r"\b(?:is|are|was|do|does|did|can|should) (?:(?:you|i|we|they) \w+ )?ones?\b", re.IGNORECASE)
 _VERBS = word_set(
     "need use have handle store make offer provide support manage keep give take get cause affect change influence help let "
     "allow become require contain produce treat see call define protect prevent"
@@ -127,6 +128,11 @@ def find_object(part: str, subject: str) -> str:
     return " ".join(words[:end]) if _is_plural(" ".join(words[:end])) else ""
 
 
+def asks_about_one(part: str) -> bool:
+    """Whether a question is about one of what an earlier question names: "how is one made"."""
+    return _ONE.search(part) is not None
+
+
 def _leaves_phrase(words: Sequence[str], place: int) -> bool:
     """Whether a word is a preposition outside a name such as "Panel on Climate Change"."""
     if words[place].lower() not in _PREPOSITIONS:
@@ -149,6 +155,8 @@ def _drop_verb(phrase: Sequence[str]) -> list[str]:
         return head[:verb]
     if len(head) == 1 and second < len(phrase) and head[0].islower():
         return list(phrase[second:])
+    if (plural := next((i for i, word in enumerate(head[:-2]) if word.islower() and _is_plural(word)), None)) is not None:
+        return head[: plural + 1]  # "old firms rent large offices"
     capital = [i for i, word in enumerate(head) if word[:1].isupper()]
     if len(capital) > 1 and capital[-1] == len(head) - 1 and capital[-1] - capital[-2] == 2:
         head = head[: capital[-1]]  # "the Normans conquer England": a lower-case word between two names

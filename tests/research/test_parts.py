@@ -24,8 +24,8 @@ from nexi.research.planner import split_question
             "Why do small firms rent old offices, how is one found, and what happens when there is a leak?",
             [
                 "Why do small firms rent old offices?",
-                "How is one found (Why do small firms rent old offices)?",
-                "What happens when there is a leak (Why do small firms rent old offices)?",
+                "How is one found (old offices)?",
+                "What happens when there is a leak (old offices)?",
             ],
         ),
         (

@@ -39,6 +39,8 @@ from nexi.research.titles import make_heading, make_title
             "How do I run a program from Zorb and get its output, and what is the risk?",
             "How to run a program from Zorb and get its output",
         ),
+        ("Why do Zorb firms use old offices, how is one cleaned, and how are doors locked?", "Old offices"),
+        ("What are Zorb pipes good for, and how do I remove one?", "Zorb pipes"),
         ("Why does Zorb not lock its doors by default, and what is a latch?", "Why Zorb does not lock its doors by default"),
         ("Prepare a summary of locks in Zorb: kinds, people who may open them, and prices.", "Locks in Zorb"),
         (
@@ -57,7 +59,7 @@ from nexi.research.titles import make_heading, make_title
         ("How does Zorb handle two writers, and what does the timeout do?", "How Zorb handles two writers"),
         ("How does a kiln dry?", "How a kiln dries"),
         ("What threatens the great marsh?", "What threatens the great marsh?"),
-        ("Why do small firms rent old offices, how is one found, and who pays?", "Small firms rent old offices"),
+        ("Why do small firms rent old offices, how is one found, and who pays?", "Old offices"),
     ],
 )
 def test_a_title_is_what_the_question_is_about(question: str, title: str) -> None:
@@ -80,6 +82,7 @@ def test_a_title_is_what_the_question_is_about(question: str, title: str) -> Non
         ("Why is a latch made (Zorb)?", "Why is a latch made?"),
         ("Which latch is the oldest (Zorb)?", "Which latch is the oldest?"),
         ("The revenue of 2025 (Zorb Motors)", "The revenue of 2025"),
+        ("How is one cleaned (old offices)?", "How is one cleaned (old offices)?"),
     ],
 )
 def test_a_heading_is_its_part_without_what_only_the_search_needs(part: str, heading: str) -> None:
