@@ -30,9 +30,6 @@ from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome, ServiceAnswer
 from nexi.urls import dedup_key, host_of, is_web_url
 
-__all__ = ["BackendConcurrency", "SearchPatience", "Searcher"]
-
-
 MAX_PAUSE_S = 5.0  # while other backends can be asked
 MAX_LAST_PAUSE_S = 30.0  # when no other backend is left
 MAX_PARALLEL_QUERIES = 5  # as many as one call of the tool may have

@@ -22,8 +22,6 @@ from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
 from nexi.ports import Emit, KnowledgeStore, PageStore
 from nexi.types import EVERYTHING, Chunk, Page, Passage, Scope, StoredSource
 
-__all__ = ["Knowledge", "open_knowledge_of", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
-
 BATCH = 64
 MEASURE_EVERY_S = 30.0
 MAX_BATCH_SOURCES = 500

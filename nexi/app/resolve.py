@@ -22,8 +22,6 @@ from nexi.research.estimate import CostEstimate, estimate_cost
 from nexi.routing.table import SERVICES
 from nexi.types import Approach
 
-__all__ = ["LocalModelProbe", "ModelProbe", "NoProbe", "ResolvedRun", "resolve", "resolve_config"]
-
 MAX_PROBE_S = 3.0  # for a server on this machine to describe itself, also while a model keeps every core busy
 PROBE_AGAIN_S = 60.0
 

@@ -37,8 +37,6 @@ from nexi.text.wordforms import word_terms
 from nexi.types import Page, Paper, Query, Source
 from nexi.urls import dedup_key, find_doi, is_web_url
 
-__all__ = ["TextCheck"]
-
 Fetch: TypeAlias = Callable[[str], Awaitable[Page]]
 MAX_CONCURRENT_FETCHES = 4
 MAX_SEARCHES = 8

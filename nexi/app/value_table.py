@@ -29,8 +29,6 @@ from nexi.tables.reading import ask_row
 from nexi.types import Page
 from nexi.urls import is_web_url
 
-__all__ = ["TableRequest", "TableWork"]
-
 STORED = "file:"  # the beginning of the address of a stored file
 MAX_DOCUMENTS = 500
 MAX_PARALLEL_CALLS = 4
