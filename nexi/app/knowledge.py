@@ -1,7 +1,4 @@
-"""Knowledge: the store of one config, with what indexes into it and finds in it.
-
-Nothing is opened until it is asked for, so a search that knows nothing yet pays nothing.
-"""
+"""Knowledge: the store of one config, with what indexes into it and finds in it; nothing is opened until it is asked for."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Integrity of stored runs: bad lines of a log, page texts that are gone or changed, and a log saved from what is left.
-
-Lines are verified by their checksums, texts by the digest they are stored under.
-"""
+"""Integrity of stored runs: bad lines by their checksums, lost page texts by their digests, and a log saved from the rest."""
 
 from __future__ import annotations
 
@@ -44,11 +41,6 @@ class PageDamage(Struct, frozen=True):
         counts = [f"{len(paths)} {kind}" for paths, kind in ((self.missing, "missing"), (self.changed, "changed")) if paths]
         first = (*self.missing, *self.changed)[0] if self else ""
         return f"of the {self.named} page texts it read, {' and '.join(counts)}: {first}" if self else ""
-
-
-def has_bad_line(data: bytes) -> bool:
-    """Whether a whole line of a log, its header included, does not match its checksum; a torn last line is no damage."""
-    return any(not try_unseal(line) for line in data.split(b"\n")[:-1])
 
 
 def salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tuple[int, ...]]:
