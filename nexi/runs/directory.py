@@ -223,8 +223,8 @@ class RunDirectory:
         return is_ahead or (len(ages) > 1 and ages[0] < _CLOCK_TOLERANCE and ages[1] > timedelta(days=keep_days))
 
     def prune(self, keep_days: float, max_mb: float, *, only: Collection[str] | None = None) -> PruneReport:
-        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones, and those that are not
-        among `only`, always stay."""
+        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones always stay, and with
+        `only` all that it does not name."""
         oldest, room = self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000)
         removals, named_digests = self._choose_removals(oldest, room)
         if only is not None:

@@ -48,7 +48,13 @@ def salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tu
     which a warning takes, so that no other fact moves."""
     first, *rest = data.split(b"\n")
     header = try_unseal(first)
-    facts = _verifiable_facts(rest)
+    facts: dict[int, bytes] = {}  # lines that are whole facts by their checksum, under their numbers, in rising order
+    for row in rest:
+        record = try_unseal(row)
+        if isinstance(place := record.get("n"), int) and place > next(reversed(facts), 0):
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                if is_fact(decode(record["fact"])):
+                    facts[place] = row
     moment, elapsed = now, 0.0
     lines, lost = [first + b"\n"], []
     if not header:
@@ -96,22 +102,6 @@ def find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
         elif pages.read_text(digest) is None:
             changed.append(path)
     return PageDamage(len(digests), tuple(missing), tuple(changed))
-
-
-def _verifiable_facts(lines: Iterable[bytes]) -> dict[int, bytes]:
-    """Lines that are whole facts by their checksum, under their numbers, in rising order."""
-    lines_by_number: dict[int, bytes] = {}
-    last = 0
-    for line in lines:
-        record = try_unseal(line)
-        number = record.get("n")
-        if not isinstance(number, int) or number <= last:
-            continue
-        with suppress(ValueError, TypeError, KeyError, AttributeError):
-            if is_fact(decode(record["fact"])):
-                lines_by_number[number] = line
-                last = number
-    return lines_by_number
 
 
 def _moment_of(record: Mapping[str, Any], otherwise: datetime) -> datetime:
