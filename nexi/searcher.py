@@ -171,8 +171,13 @@ class Searcher:
             return SearchOutcome(query.text, (), "", (Failure(name, error.code, str(error), error.fix),))
         if self.breaker:
             await self.breaker.record_success(name)
-        clean_hits = _clean_hits(answer, name, local=getattr(backend, "local", False))
-        hits = clean_hits
+        # web URLs, and file URLs of a local backend, each once, with the name of the backend
+        hits_by_url: dict[str, Hit] = {}
+        for hit in answer:
+            is_web = is_web_url(hit.url)
+            if is_web or (getattr(backend, "local", False) and hit.url.startswith("file:///")):
+                hits_by_url.setdefault(dedup_key(hit.url) if is_web else hit.url, replace(hit, backend=hit.backend or name))
+        hits = clean_hits = tuple(hits_by_url.values())
         if query.sites or query.excluded_sites:
             hits = tuple(hit for hit in clean_hits if not is_web_url(hit.url) or is_wanted_site(hit.url, query))
         partial: tuple[Failure, ...] = tuple(getattr(answer, "failures", ()))
@@ -255,14 +260,3 @@ def _ignored_filters(backend: SearchBackend, query: Query) -> tuple[Failure, ...
             fix = f"put a backend that has one before it in search_backend, or ask without the {name}"
             failures.append(Failure(backend.name, "filter_ignored", why, fix))
     return tuple(failures)
-
-
-def _clean_hits(hits: Sequence[Hit], backend: str, *, local: bool = False) -> tuple[Hit, ...]:
-    """Keep web URLs (and file URLs of a local backend), each once, and name the backend in each hit."""
-    hits_by_url: dict[str, Hit] = {}
-    for hit in hits:
-        web = is_web_url(hit.url)
-        if web or (local and hit.url.startswith("file:///")):
-            key = dedup_key(hit.url) if web else hit.url
-            hits_by_url.setdefault(key, replace(hit, backend=hit.backend or backend))
-    return tuple(hits_by_url.values())
