@@ -1,7 +1,4 @@
-"""Tables of values: which documents are read, who fills in a row, and what is kept so that the same input gives the same table.
-
-A row that a model filled in is kept under what it was asked, so that asking again costs nothing and says the same.
-"""
+"""Tables of values: which documents are read, who fills in a row, and what is kept, so that asking again costs nothing."""
 
 from __future__ import annotations
 
