@@ -38,16 +38,15 @@ MAX_PARALLEL_QUERIES = 5  # as many as one call of the tool may have
 class BackendConcurrency:
     """Limits parallel queries to a backend and their rate; shared by all searches of a process."""
 
-    def __init__(self, clock: Clock, max_parallel: int = MAX_PARALLEL_QUERIES, make_pacing: MakePacing | None = None) -> None:
+    def __init__(self, clock: Clock, make_pacing: MakePacing | None = None) -> None:
         self._make_pacing = make_pacing or (lambda name, burst, rate: RateLimiter(clock, burst=burst, rate=rate))
-        self._max_parallel = max_parallel
         self._semaphores: dict[str, asyncio.Semaphore] = {}
         self._intervals: dict[str, Pacing] = {}
 
     @asynccontextmanager
     async def acquire(self, backend: SearchBackend) -> AsyncIterator[None]:
         """Wait for a free slot, and for the interval this backend wants between two queries (its `interval_s`)."""
-        async with self._semaphores.setdefault(backend.name, asyncio.Semaphore(self._max_parallel)):
+        async with self._semaphores.setdefault(backend.name, asyncio.Semaphore(MAX_PARALLEL_QUERIES)):
             interval_s = getattr(backend, "interval_s", 0.0)
             if interval_s > 0:
                 if backend.name not in self._intervals:

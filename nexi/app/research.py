@@ -21,7 +21,7 @@ from nexi.model import MeteredLLM
 from nexi.ports import Emit
 from nexi.reader import rebuild_page
 from nexi.research.gate import PlanGate
-from nexi.research.orchestrator import Orchestrator, PlanApproval
+from nexi.research.orchestrator import Orchestrator
 from nexi.research.outline import LENGTHS, Section, choose_evidence
 from nexi.research.planner import Agenda, PlanningContext, render_conversation
 from nexi.research.reducer import fold
@@ -39,10 +39,9 @@ TOKENS_PER_QUOTED_WORD = 2  # with its citation
 class ResearchEngine(RunEngine):
     """Researchers in rounds, and a report. With `holds_plan` it waits at its `gate` until somebody settles the plan."""
 
-    def __init__(self, environment: RunEnvironment, approve: PlanApproval | None = None) -> None:
+    def __init__(self, environment: RunEnvironment) -> None:
         self._environment = environment
         self.gate = PlanGate() if environment.request.holds_plan else None
-        self._approve = approve or self.gate
         self._facts: list[Fact] = list(environment.recorded.facts if environment.recorded.log else ())
         self._orchestrator: Orchestrator | None = None
 
@@ -121,7 +120,7 @@ class ResearchEngine(RunEngine):
             shared=assembly.shared,
             state=fold(f for f in self._facts if not isinstance(f, RunResumed)),
             recording=recorded.recording,
-            approve=self._approve,
+            approve=self.gate,
             names_limit=recorded.has_setting("names_limit"),
             estimate=self._estimate,
             concurrency=asyncio.Semaphore(self.max_parallel),
