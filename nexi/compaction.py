@@ -1,7 +1,4 @@
-"""Shortens a conversation without losing its findings.
-
-The system message, the questions and the last turns stay whole, each call with its result.
-"""
+"""Shortens a conversation without losing its findings: system message, questions and last turns stay whole, with results."""
 
 from __future__ import annotations
 

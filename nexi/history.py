@@ -1,7 +1,4 @@
-"""Past answers: one JSON line each in `history.jsonl`, a private file that several processes append to.
-
-A damaged line is skipped and counted, never fatal and never silent.
-"""
+"""Past answers: a JSON line each in a private file to which several processes append; damaged lines are skipped and counted."""
 
 from __future__ import annotations
 

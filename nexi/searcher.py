@@ -30,9 +30,6 @@ from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome, ServiceAnswer
 from nexi.urls import dedup_key, host_of, is_web_url
 
-__all__ = ["BackendConcurrency", "SearchPatience", "Searcher"]
-
-
 MAX_PAUSE_S = 5.0  # while other backends can be asked
 MAX_LAST_PAUSE_S = 30.0  # when no other backend is left
 MAX_PARALLEL_QUERIES = 5  # as many as one call of the tool may have
@@ -41,16 +38,15 @@ MAX_PARALLEL_QUERIES = 5  # as many as one call of the tool may have
 class BackendConcurrency:
     """Limits parallel queries to a backend and their rate; shared by all searches of a process."""
 
-    def __init__(self, clock: Clock, max_parallel: int = MAX_PARALLEL_QUERIES, make_pacing: MakePacing | None = None) -> None:
+    def __init__(self, clock: Clock, make_pacing: MakePacing | None = None) -> None:
         self._make_pacing = make_pacing or (lambda name, burst, rate: RateLimiter(clock, burst=burst, rate=rate))
-        self._max_parallel = max_parallel
         self._semaphores: dict[str, asyncio.Semaphore] = {}
         self._intervals: dict[str, Pacing] = {}
 
     @asynccontextmanager
     async def acquire(self, backend: SearchBackend) -> AsyncIterator[None]:
         """Wait for a free slot, and for the interval this backend wants between two queries (its `interval_s`)."""
-        async with self._semaphores.setdefault(backend.name, asyncio.Semaphore(self._max_parallel)):
+        async with self._semaphores.setdefault(backend.name, asyncio.Semaphore(MAX_PARALLEL_QUERIES)):
             interval_s = getattr(backend, "interval_s", 0.0)
             if interval_s > 0:
                 if backend.name not in self._intervals:
@@ -174,8 +170,13 @@ class Searcher:
             return SearchOutcome(query.text, (), "", (Failure(name, error.code, str(error), error.fix),))
         if self.breaker:
             await self.breaker.record_success(name)
-        clean_hits = _clean_hits(answer, name, local=getattr(backend, "local", False))
-        hits = clean_hits
+        # web URLs, and file URLs of a local backend, each once, with the name of the backend
+        hits_by_url: dict[str, Hit] = {}
+        for hit in answer:
+            is_web = is_web_url(hit.url)
+            if is_web or (getattr(backend, "local", False) and hit.url.startswith("file:///")):
+                hits_by_url.setdefault(dedup_key(hit.url) if is_web else hit.url, replace(hit, backend=hit.backend or name))
+        hits = clean_hits = tuple(hits_by_url.values())
         if query.sites or query.excluded_sites:
             hits = tuple(hit for hit in clean_hits if not is_web_url(hit.url) or is_wanted_site(hit.url, query))
         partial: tuple[Failure, ...] = tuple(getattr(answer, "failures", ()))
@@ -258,14 +259,3 @@ def _ignored_filters(backend: SearchBackend, query: Query) -> tuple[Failure, ...
             fix = f"put a backend that has one before it in search_backend, or ask without the {name}"
             failures.append(Failure(backend.name, "filter_ignored", why, fix))
     return tuple(failures)
-
-
-def _clean_hits(hits: Sequence[Hit], backend: str, *, local: bool = False) -> tuple[Hit, ...]:
-    """Keep web URLs (and file URLs of a local backend), each once, and name the backend in each hit."""
-    hits_by_url: dict[str, Hit] = {}
-    for hit in hits:
-        web = is_web_url(hit.url)
-        if web or (local and hit.url.startswith("file:///")):
-            key = dedup_key(hit.url) if web else hit.url
-            hits_by_url.setdefault(key, replace(hit, backend=hit.backend or backend))
-    return tuple(hits_by_url.values())

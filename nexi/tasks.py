@@ -1,8 +1,4 @@
-"""Waiting for a task that must not be left behind.
-
-Used where a cancellation would otherwise interrupt a step halfway: a fact that is only partly committed, a tool that started
-and never finished.
-"""
+"""Waiting for a task that must not be left behind: a cancellation would interrupt a step halfway, such as committing a fact."""
 
 from __future__ import annotations
 

@@ -126,9 +126,8 @@ class FetchLimits(Struct, frozen=True):
         if not self.content_types or kind in self.content_types:
             return True
         base = f"application/{kind.rpartition('+')[2]}"
-        return (
-            kind.startswith("application/") and base in ("application/json", "application/xml") and base in self.content_types
-        )
+        is_plain = base in ("application/json", "application/xml") and base in self.content_types
+        return is_plain and kind.startswith("application/")
 
 
 class Picture(Struct, frozen=True):

@@ -133,7 +133,16 @@ class AnswerChecker:
 
     async def check_sentences(self, text: str, quotation: str, stop: StopReason) -> Answer:
         """Check the sentence or two of a small model, "" for none; the quotation stands in for what fails."""
-        sentences = await self._keep_answer(text, quotation)
+        sentences, review = await self._try_check(text)
+        if review and sentences:
+            first = text.find(review.proof.checked[0].text)  # which carries the answer
+            lacks_first = any(text.find(claim.text) <= first for claim in review.dropped)
+            numbers, adds = extract_citation_markers(sentences), self.context.adds_answer
+            titles = " ".join(source.title for source in self.context.session.book.sources if source.number in numbers)
+            spans = " ".join(e.span for claim in review.proof.checked for e in claim.evidence if e.verdict in PASSING)
+            support = f"{spans.replace('[', ' ')} {quotation}"  # a name may come from the passage that supports the sentence
+            if lacks_first or (adds and not adds(self.context.question, sentences, support, titles)):
+                sentences = ""
         if sentences:
             return await self.finish_check(self.open_check(), stop, sentences, may_rewrite=False)
         if text:
@@ -157,21 +166,6 @@ class AnswerChecker:
         trial.feed(text)
         clean, review = await trial.finish(self._open_judge(by_model=False))
         return (clean if review and review.proof.passed else ""), review
-
-    async def _keep_answer(self, text: str, quotation: str) -> str:
-        """The sentences that have support in the pages; "" where the first one, which carries the answer, has none."""
-        clean, review = await self._try_check(text)
-        if review is None or not clean:
-            return clean
-        first = text.find(review.proof.checked[0].text)
-        if any(text.find(claim.text) <= first for claim in review.dropped):
-            return ""
-        numbers = extract_citation_markers(clean)
-        titles = " ".join(source.title for source in self.context.session.book.sources if source.number in numbers)
-        adds = self.context.adds_answer
-        spans = " ".join(e.span for claim in review.proof.checked for e in claim.evidence if e.verdict in PASSING)
-        support = f"{spans.replace('[', ' ')} {quotation}"  # a name may come from the passage that supports the sentence
-        return "" if adds and not adds(self.context.question, clean, support, titles) else clean
 
     async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "", *, may_rewrite: bool = True) -> Answer:
         """Check the rest of an answer and add the answer, as it stands at the end, to the conversation."""

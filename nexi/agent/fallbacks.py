@@ -1,7 +1,4 @@
-"""Ways to an answer when the model does not simply give one: a limit, a stop, a model that fails or never uses its tools.
-
-With pages read there is an answer from them; with none, an error that says why.
-"""
+"""Ways to an answer when the model does not simply give one: from the pages that were read; with none, an error says why."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One request to the model and the tool calls it starts.
-
-Each call starts as soon as its arguments are complete, and the answer is checked while the model is still writing it.
-"""
+"""One request to the model: each tool call starts once its arguments are whole, and the answer is checked as it is written."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from nexi.config import Config, get_system_prompt
@@ -21,6 +20,7 @@ from nexi.ports import LLM
 from nexi.tools.specs import FINAL_ANSWER, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
 from nexi.types import Approach, Message, ToolSpec
 
+FILE_NAME = "approaches.json"
 MAX_SMALL_BILLIONS = 9.5  # models of 9B by name have up to 9.4
 MAX_ENTRIES = 200
 MAX_TEST_TOKENS = 300
@@ -51,13 +51,13 @@ def is_small_model(name: str, model: LocalModel | None = None) -> bool:
 
 def kept_approach(config: Config) -> Approach:
     """What a test of this model at this server showed; "" without one."""
-    approach = read_json_object(_kept_path(config)).get(config.endpoint("answer").label)
+    approach = read_json_object(config.state_dir / FILE_NAME).get(config.endpoint("answer").label)
     return approach if approach in ("tools", "passages") else ""
 
 
 def keep_approach(config: Config, approach: Approach) -> None:
     """Remember the result of a test. Raises StoreError."""
-    path = _kept_path(config)
+    path = config.state_dir / FILE_NAME
     approaches = {**read_json_object(path), config.endpoint("answer").label: approach}
     write_json_object(path, dict(list(approaches.items())[-MAX_ENTRIES:]), "How a model is used could not be kept")
 
@@ -83,7 +83,3 @@ async def probe_tool_use(config: Config, llm: LLM) -> Approach:
     with suppress(StoreError):
         await asyncio.to_thread(keep_approach, config, approach)
     return approach
-
-
-def _kept_path(config: Config) -> Path:
-    return config.state_dir / "approaches.json"

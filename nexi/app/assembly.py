@@ -160,7 +160,13 @@ class Nexi:
         closing = AsyncExitStack()
 
         async def prepare() -> Run:
-            conversation = session or await self._session_for(request)
+            conversation = session or Session()
+            if session is None and request.continues == LAST_RUN:
+                conversation = await load_last_conversation(self.runs(), self.history())
+            elif session is None and request.continues:
+                runs = self.runs()
+                await asyncio.to_thread(runs.open_log, request.continues)  # raises StoreError when the run is not there
+                conversation = await load_conversation_after(runs, request.continues)
             admitted = request if log else await self.admit(request)
             return await self._build_run(admitted, closing, conversation, RecordedRun(), log)
 
@@ -237,16 +243,6 @@ class Nexi:
         """The ports for work outside a run, under the scope `local` if it is asked for. Raises ConfigError."""
         config = restrict_to_local(self.config)[0] if is_local else self.config
         return self.ports.with_config(config, is_offline=is_local)
-
-    async def _session_for(self, request: RunRequest) -> Session:
-        """The conversation a request continues. Raises StoreError when its run is not there."""
-        if not request.continues:
-            return Session()
-        if request.continues == LAST_RUN:
-            return await load_last_conversation(self.runs(), self.history())
-        runs = self.runs()
-        await asyncio.to_thread(runs.open_log, request.continues)
-        return await load_conversation_after(runs, request.continues)
 
     def resume(self, run_id: str, *, changes: RunRequest | None = None, pace: Pace | None = None) -> RunOpening:
         """A run that was cut off or ended early, to enter and go on with; what its log holds is not asked for again. `changes`

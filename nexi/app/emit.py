@@ -6,22 +6,27 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from nexi.errors import RunTakenError, StoreError
-from nexi.events import Delta, Event, Fact, Warned
+from nexi.events import Delta, Event, Fact, StatusDelta, Warned
 from nexi.notices import Notice, join_sentences
-from nexi.ports import RunLog
+from nexi.ports import Emit, RunLog
 from nexi.runs.log import MemoryRunLog
 from nexi.runs.recording import CommittedFacts
 from nexi.tasks import wait_uninterrupted
 
 
 class QuietEmit:
-    """For work outside a run: nothing is logged or shown."""
+    """For work outside a run or behind it: nothing is logged or shown, but warnings go to `warn` and statuses to `show`."""
+
+    def __init__(self, *, warn: Emit | None = None, show: Callable[[str], None] | None = None) -> None:
+        self._warn, self._show = warn, show
 
     async def __call__(self, fact: Fact) -> None:
-        return None
+        if self._warn and isinstance(fact, Warned):
+            await self._warn(fact)
 
     def delta(self, delta: Delta) -> None:
-        return None
+        if self._show and isinstance(delta, StatusDelta):
+            self._show(delta.text)
 
 
 class RunEmit:

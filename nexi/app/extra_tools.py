@@ -1,7 +1,4 @@
-"""Which extra tools a run offers besides the web search, and the searchers behind them.
-
-Research offers each that can be used, an ordinary search those that are set up. A resumed run keeps the tools it began with.
-"""
+"""Which extra tools a run offers besides the web search, and the searchers behind them; a resumed run keeps its own."""
 
 from __future__ import annotations
 

@@ -36,7 +36,6 @@ from nexi.app.knowledge import Knowledge, open_temporary_knowledge
 from nexi.app.local import full_error
 from nexi.app.zotero import TARGET, Library, find_library, read_running_library
 from nexi.errors import FetchError, NexiError, StoreError
-from nexi.events import Delta, StatusDelta
 from nexi.files import is_existing_path
 from nexi.formats import render_item
 from nexi.knowledge.indexing import IndexReport
@@ -90,17 +89,6 @@ class Intake:
         return {**counts, "chunks": self.chunks, "skipped": dict(self.reasons), "files": skips, "warnings": self.warnings}
 
 
-class _StatusEmit(QuietEmit):
-    """Of the events of an intake, only what it is busy with is shown."""
-
-    def __init__(self, on_status: Callable[[str], None]) -> None:
-        self._on_status = on_status
-
-    def delta(self, delta: Delta) -> None:
-        if isinstance(delta, StatusDelta):
-            self._on_status(delta.text)
-
-
 class DocumentIndexing:
     """One call of `nexi index`: takes targets into a store, and tells of each step."""
 
@@ -116,7 +104,7 @@ class DocumentIndexing:
     ) -> None:
         """`on_status` is told what takes longer than a step: the vectors of a long document."""
         self._nexi, self._knowledge, self._embeds, self._on_step = nexi, knowledge, embeds, on_step
-        self._tags, self._emit = tuple(sorted(set(tags))), _StatusEmit(on_status)
+        self._tags, self._emit = tuple(sorted(set(tags))), QuietEmit(show=on_status)
         self.folders = Folders(nexi.config.personal_dir / "state" / "folders.json")
         self.taken = Intake()
         self._done = 0

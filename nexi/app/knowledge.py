@@ -1,7 +1,4 @@
-"""Knowledge: the store of one config, with what indexes into it and finds in it.
-
-Nothing is opened until it is asked for, so a search that knows nothing yet pays nothing.
-"""
+"""Knowledge: the store of one config, with what indexes into it and finds in it; nothing is opened until it is asked for."""
 
 from __future__ import annotations
 
@@ -21,8 +18,6 @@ from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
 from nexi.ports import Emit, KnowledgeStore, PageStore
 from nexi.types import EVERYTHING, Chunk, Page, Passage, Scope, StoredSource
-
-__all__ = ["Knowledge", "open_knowledge_of", "open_temporary_knowledge", "remove_remote_knowledge", "settings_of"]
 
 BATCH = 64
 MEASURE_EVERY_S = 30.0

@@ -20,7 +20,6 @@ from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexQueue, IndexReport
 from nexi.notices import Notice, join_sentences
-from nexi.ports import Emit
 from nexi.text.excerpts import PASSAGE_GAP
 from nexi.text.scope import DocumentScope, asks_for_future, asks_for_past, find_periods, is_newer, order_versions, read_scope
 from nexi.tools.specs import LOCAL_SEARCH
@@ -217,7 +216,7 @@ class PageIndexer:
             if await knowledge.is_full():
                 return await self._give_up(full_error(knowledge.config.knowledge_max_mb), page)
             embeds = await knowledge.embeds_behind_a_run()
-            indexer = await knowledge.indexer(self._gate, emit=_OnlyWarnings(self._gate.emit), embeds=embeds)
+            indexer = await knowledge.indexer(self._gate, emit=QuietEmit(warn=self._gate.emit), embeds=embeds)
             return await indexer.index(page, tags)
         except Exception as error:  # noqa: BLE001 - the edge of a background task: a fault in it must not end the run
             return await self._give_up(error, page)
@@ -233,17 +232,6 @@ class PageIndexer:
         """Store what is queued, but not for long, and not at all when the user stopped the run."""
         if self._queue:
             await self._queue.drain(0 if at_once else DRAIN_S)
-
-
-class _OnlyWarnings(QuietEmit):
-    """An emit for work behind a run: only its warnings are passed on."""
-
-    def __init__(self, emit: Emit) -> None:
-        self._emit = emit
-
-    async def __call__(self, fact: Fact) -> None:
-        if isinstance(fact, Warned):
-            await self._emit(fact)
 
 
 def full_error(most: int) -> StoreError:

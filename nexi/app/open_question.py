@@ -21,8 +21,6 @@ from nexi.types import Hit, Message
 if TYPE_CHECKING:
     from nexi.app.assembly import Nexi
 
-__all__ = ["OpenQuestion", "find_open_question"]
-
 MAX_READINGS = 5
 MAX_NAME_CHARS = 80
 # Marks of code and markup, which a title may hold and a name does not.

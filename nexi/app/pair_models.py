@@ -186,12 +186,7 @@ def describe_grade(grade: Grade) -> str:
 
 
 async def install_model(
-    ports: PortFactory,
-    name: str,
-    folder: Path | None,
-    *,
-    mirror: str = "",
-    on_bytes: Callable[[int], None] = lambda count: None,
+    ports: PortFactory, name: str, folder: Path | None, *, mirror: str = "", on_bytes: Callable[[int], None] = lambda _: None
 ) -> tuple[ModelFolder, OnnxPairModel]:
     """Install a cross-encoder from a folder, or a published one by its name, once it was seen to work. Raises NexiError."""
     from nexi.pair_models.onnx import OnnxPairModel

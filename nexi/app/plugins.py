@@ -1,7 +1,4 @@
-"""Backends and fetchers of others: objects, installed packages and single files behind our ports, and what there is of them.
-
-Also the seeds' plug-in signature the other way: our own adapters asked in their way.
-"""
+"""Backends and fetchers of others behind our ports: objects, packages and single files; and ours, asked in the seeds' way."""
 
 from __future__ import annotations
 

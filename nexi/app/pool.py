@@ -1,7 +1,4 @@
-"""PersonalPool: what a process keeps open for each person who is here, and closes for those who have left.
-
-Somebody who comes back after her resource was closed gets a new one.
-"""
+"""PersonalPool: what a process keeps open for each person who is here, and closes for those who have left."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,6 @@ from nexi.research.report import (
 )
 from nexi.text.controls import clean_text
 
-__all__ = ["find_save_folder", "front_matter_of", "report_text", "save_report"]
-
 ATTEMPTS = 260  # as many as there are names for one question
 
 
@@ -37,15 +36,6 @@ class Saved(Struct, frozen=True):
 
     path: Path
     notes: tuple[str, ...] = ()
-
-
-def place_of(cwd: Path) -> SaveLocation:
-    """The folder a user stands in, with what decides where a report goes."""
-    try:
-        inside = tuple(entry.name for entry in os.scandir(cwd) if entry.is_dir())
-    except OSError:
-        inside = ()
-    return SaveLocation(cwd, inside, Path.home(), Path(tempfile.gettempdir()))
 
 
 def find_save_folder(config: Config) -> Path:
@@ -62,7 +52,12 @@ def save_report(
 ) -> Saved:
     """Write the report of a run into the folder it belongs to, or as a note of a vault. Raises StoreError."""
     report = lint_report(result.answer.text, result.answer.sources, result.started.query)
-    folder = vault or Path(choose_folder(place_of(cwd)))
+    folder = vault
+    if folder is None:
+        folders: tuple[str, ...] = ()
+        with suppress(OSError):
+            folders = tuple(entry.name for entry in os.scandir(cwd) if entry.is_dir())
+        folder = Path(choose_folder(SaveLocation(cwd, folders, Path.home(), Path(tempfile.gettempdir()))))
     fields, body = _front_matter_fields(result, today), link_citations(report.text, report.sources)
     if vault:
         fields |= {"tags": "nexi", "sources": len(report.sources)}

@@ -21,12 +21,12 @@ from nexi.model import MeteredLLM
 from nexi.ports import Emit
 from nexi.reader import rebuild_page
 from nexi.research.gate import PlanGate
-from nexi.research.orchestrator import Orchestrator, PlanApproval
+from nexi.research.orchestrator import Orchestrator
 from nexi.research.outline import LENGTHS, Section, choose_evidence
 from nexi.research.planner import Agenda, PlanningContext, render_conversation
 from nexi.research.reducer import fold
 from nexi.research.researcher import SharedResearchContext
-from nexi.research.state import MAX_PARALLEL_RESEARCHERS, ResearchState
+from nexi.research.state import MAX_PARALLEL_RESEARCHERS
 from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, build_specs
 from nexi.runs.session import Session
 from nexi.tasks import catch_error, raise_error
@@ -39,10 +39,9 @@ TOKENS_PER_QUOTED_WORD = 2  # with its citation
 class ResearchEngine(RunEngine):
     """Researchers in rounds, and a report. With `holds_plan` it waits at its `gate` until somebody settles the plan."""
 
-    def __init__(self, environment: RunEnvironment, approve: PlanApproval | None = None) -> None:
+    def __init__(self, environment: RunEnvironment) -> None:
         self._environment = environment
         self.gate = PlanGate() if environment.request.holds_plan else None
-        self._approve = approve or self.gate
         self._facts: list[Fact] = list(environment.recorded.facts if environment.recorded.log else ())
         self._orchestrator: Orchestrator | None = None
 
@@ -83,7 +82,13 @@ class ResearchEngine(RunEngine):
         environment = self._environment
         assembly = ResearchAssembly(self, environment, tasks, has_knowledge=await environment.has_knowledge())
         self._orchestrator = self._build(assembly)
-        await assembly.restore_pages(self._orchestrator.state)
+        # the pages of researchers who have ended; those who still run meet theirs again one by one
+        running = {researcher.id for researcher in self._orchestrator.state.running_researchers}
+        recorded, store = environment.recorded, environment.ports.pages()
+        for fact in recorded.facts if recorded.log else ():
+            if isinstance(fact, PageFetched) and fact.agent not in running and (text := await store.get(fact.digest)):
+                links = (await store.get(fact.links) or "") if fact.links else ""
+                environment.session.add_page(fact.url, rebuild_page(fact, text, tuple(links.split())))
         outcome = await catch_error(self._orchestrator.run())
         await assembly.close(at_once=environment.stop.is_set())
         return raise_error(outcome)
@@ -95,38 +100,33 @@ class ResearchEngine(RunEngine):
             return ""
         return estimate_research(config, agenda.complexity, len(agenda.tasks)).describe()
 
-    def _count_words(self) -> int:
-        """How many words the report should have; 0 leaves it to the evidence. --max-len holds for the built-in model too."""
-        request, config = self._environment.request, self._environment.config
-        words, tokens = LENGTHS.get(request.length, 0), request.limits.max_output_tokens
-        if not tokens or not config.endpoint("answer").is_extractive:
-            return words
-        most = max(1, tokens // TOKENS_PER_QUOTED_WORD)
-        return min(words or most, most)
-
     def _build(self, assembly: ResearchAssembly) -> Orchestrator:
         environment, recorded = self._environment, self._environment.recorded
-        config, depth = environment.config, environment.request.depth
+        config, depth, instructions = environment.config, environment.request.depth, environment.instructions
         before = render_conversation([m for m in environment.session.messages if m.role != "system"])
+        words = LENGTHS.get(environment.request.length, 0)  # that the report should have; 0 leaves it to the evidence
+        tokens = environment.request.limits.max_output_tokens
+        if tokens and config.endpoint("answer").is_extractive:  # --max-len holds for the built-in model too
+            most = max(1, tokens // TOKENS_PER_QUOTED_WORD)
+            words = min(words or most, most)
+        planning = PlanningContext(environment.today, depth, before, config.prompts_dir, instructions=instructions)
         orchestrator = Orchestrator(
             factory=assembly,
             emit=environment.emit,
             clock=environment.ports.clock,
             meter=environment.meter,
             stop=environment.stop,
-            planning=PlanningContext(
-                environment.today, depth, before, config.prompts_dir, instructions=environment.instructions
-            ),
+            planning=planning,
             shared=assembly.shared,
             state=fold(f for f in self._facts if not isinstance(f, RunResumed)),
             recording=recorded.recording,
-            approve=self._approve,
+            approve=self.gate,
             names_limit=recorded.has_setting("names_limit"),
             estimate=self._estimate,
             concurrency=asyncio.Semaphore(self.max_parallel),
-            max_output_tokens=environment.request.limits.max_output_tokens or config.max_output_tokens,
+            max_output_tokens=tokens or config.max_output_tokens,
             prompts_folder=config.prompts_dir,
-            words=self._count_words(),
+            words=words,
             writes_from_parts=environment.approach == "passages",
         )
         if recorded.run and not recorded.recording.is_replay_only:
@@ -154,15 +154,6 @@ class ResearchAssembly:
                 self.shared.book.number_for(source.url, source.title, source.digest, source.imprint)
         ledger = meter.child(Budget(), started=meter.started)  # recorded replies are already accounted for
         self._lead = self._build("", session, ledger, environment.emit, environment.question)
-
-    async def restore_pages(self, state: ResearchState) -> None:
-        """The pages of researchers who have ended; those who still run meet theirs again one by one."""
-        environment, running = self._environment, {r.id for r in state.running_researchers}
-        recorded, store = environment.recorded, environment.ports.pages()
-        for fact in recorded.facts if recorded.log else ():
-            if isinstance(fact, PageFetched) and fact.agent not in running and (text := await store.get(fact.digest)):
-                links = (await store.get(fact.links) or "") if fact.links else ""
-                environment.session.add_page(fact.url, rebuild_page(fact, text, tuple(links.split())))
 
     def coordinator_llm(self) -> MeteredLLM:
         return self._lead.metered_llm("answer")

@@ -22,8 +22,6 @@ from nexi.research.gate import CostEstimate, estimate_cost
 from nexi.routing.table import SERVICES
 from nexi.types import Approach
 
-__all__ = ["LocalModelProbe", "ModelProbe", "NoProbe", "ResolvedRun", "resolve", "resolve_config"]
-
 MAX_PROBE_S = 3.0  # for a server on this machine to describe itself, also while a model keeps every core busy
 PROBE_AGAIN_S = 60.0
 
@@ -83,7 +81,9 @@ async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> Resol
         config = config.override(max_context=model.context)
     request = check_request(request, config)
     parallel = server.max_parallel if server else 0
-    budget = budget_of_run(request, config)
+    budget = budget_for(config, request.limits)
+    if request.mode == "research":  # which counts its iterations for each researcher, not for the whole
+        budget = replace(budget, max_iterations=None)
     has_limit = budget.max_tokens is not None or budget.max_cost is not None
     if has_limit and request.mode == "research" and not endpoint.is_extractive:
         # say, before anything is spent, that a limit is below the lowest estimate
@@ -125,9 +125,3 @@ def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str
             raise ConfigError("the space allows no search service that is used here", cause=cause, fix="change its services")
         config = config.override(search_backend=chain, services=open_services)
     return restrict_to_local(config) if request.is_local else (config, ())
-
-
-def budget_of_run(request: RunRequest, config: Config) -> Budget:
-    """The limits of a run. Research counts its iterations for each researcher, not for the whole."""
-    budget = budget_for(config, request.limits)
-    return replace(budget, max_iterations=None) if request.mode == "research" else budget

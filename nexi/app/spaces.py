@@ -15,8 +15,6 @@ from nexi.errors import NexiError
 from nexi.ports import KnowledgeStore
 from nexi.types import EVERYTHING, SPACE_TAG, Passage, Scope, Space, StoredSource, StoreStats, Vector
 
-__all__ = ["enter_space", "find_own_space", "list_space_sources", "open_space_knowledge", "remove_from_space", "remove_space"]
-
 
 async def enter_space(ports: PortFactory, request: RunRequest) -> RunRequest:
     """The request with what its space says; the request itself wins, but for a local scope. Raises NexiError."""

@@ -1,7 +1,4 @@
-"""Suggestions: what one might ask next. A model makes them from a question and its answer, in one cheap call, made once.
-
-Without a model, or where it has nothing usable to say, they are made from the pages that were read.
-"""
+"""Suggestions: what one might ask next, by a model in one cheap call, made once, or else from the pages that were read."""
 
 from __future__ import annotations
 

@@ -37,8 +37,6 @@ from nexi.text.wordforms import word_terms
 from nexi.types import Page, Paper, Query, Source
 from nexi.urls import dedup_key, find_doi, is_web_url
 
-__all__ = ["TextCheck"]
-
 Fetch: TypeAlias = Callable[[str], Awaitable[Page]]
 MAX_CONCURRENT_FETCHES = 4
 MAX_SEARCHES = 8
@@ -198,9 +196,8 @@ class TextCheck:
         if self._request.web:
             return await self._search_web(document, sentences), "web"
         knowledge = self._ports.knowledge()
-        if not await knowledge.holds_something():
-            return _Evidence(), "knowledge"
-        return _Evidence(await self._find_known(knowledge, sentences)), "knowledge"
+        pages = await self._find_known(knowledge, sentences) if await knowledge.holds_something() else ()
+        return _Evidence(pages), "knowledge"
 
     async def _read_given(self, sentences: Sequence[str]) -> _Evidence:
         """Given pages and files; of many files, those that speak of the sentences."""

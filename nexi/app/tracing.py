@@ -1,7 +1,4 @@
-"""Traces of runs for OpenTelemetry: a span for each run, with spans for its model calls, searches and pages.
-
-A span says how long something took and how much of it there was, never what was asked or read.
-"""
+"""Traces of runs for OpenTelemetry: how long each step took and how much of it there was, never what was asked or read."""
 
 from __future__ import annotations
 

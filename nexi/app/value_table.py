@@ -1,7 +1,4 @@
-"""Tables of values: which documents are read, who fills in a row, and what is kept so that the same input gives the same table.
-
-A row that a model filled in is kept under what it was asked, so that asking again costs nothing and says the same.
-"""
+"""Tables of values: which documents are read, who fills in a row, and what is kept, so that asking again costs nothing."""
 
 from __future__ import annotations
 
@@ -28,8 +25,6 @@ from nexi.tables.picking import Saying, choose_labelled, choose_saying, list_lab
 from nexi.tables.reading import ask_row
 from nexi.types import Page
 from nexi.urls import is_web_url
-
-__all__ = ["TableRequest", "TableWork"]
 
 STORED = "file:"  # the beginning of the address of a stored file
 MAX_DOCUMENTS = 500

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from nexi.app.factory import PortFactory
     from nexi.config import Config
 
-__all__ = ["check_webhook", "send_notice"]
-
 MIN_SECRET_CHARS = 16
 log = logging.getLogger("nexi.webhook")
 

@@ -27,8 +27,6 @@ from nexi.errors import NexiError
 from nexi.extract.words import one_line
 from nexi.formats import LibraryItem, parse_bibtex, parse_csl, to_text
 
-__all__ = ["TARGET", "Library", "find_library", "read_running_library"]
-
 DATABASE = "zotero.sqlite"
 MAX_EXPORT_BYTES = 100_000_000
 _FIELDS = """SELECT itemData.itemID, fields.fieldName, itemDataValues.value FROM itemData

@@ -35,7 +35,7 @@ from nexi.runs.log_format import (
     try_unseal,
 )
 from nexi.runs.pages import FilePages, size_of
-from nexi.runs.repair import LogRepair, has_bad_line, salvage_log
+from nexi.runs.repair import LogRepair, salvage_log
 from nexi.text.words import contains_words
 
 __all__ = ["RunDirectory", "RunSummary"]
@@ -132,10 +132,11 @@ class RunDirectory:
     def check_lines(self, run: RunSummary) -> RunSummary:
         """The summary, with the state `damaged` where any line of the log does not match its checksum."""
         try:
-            is_damaged = run.state != "running" and has_bad_line(self._log_path(run.id).read_bytes())
+            data = self._log_path(run.id).read_bytes() if run.state != "running" else b""
         except OSError:
             return run
-        return structs.replace(run, state="damaged") if is_damaged else run
+        is_sound = all(map(try_unseal, data.split(b"\n")[:-1]))  # a torn last line is no damage
+        return run if is_sound else structs.replace(run, state="damaged")
 
     def repair_log(self, run_id: str) -> LogRepair | None:
         """Replace a damaged log by its verifiable lines and keep it beside them; None if it is sound. Raises StoreError where
@@ -222,8 +223,8 @@ class RunDirectory:
         return is_ahead or (len(ages) > 1 and ages[0] < _CLOCK_TOLERANCE and ages[1] > timedelta(days=keep_days))
 
     def prune(self, keep_days: float, max_mb: float, *, only: Collection[str] | None = None) -> PruneReport:
-        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones, and those that are not
-        among `only`, always stay."""
+        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones always stay, and with
+        `only` all that it does not name."""
         oldest, room = self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000)
         removals, named_digests = self._choose_removals(oldest, room)
         if only is not None:

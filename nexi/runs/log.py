@@ -1,7 +1,4 @@
-"""The log of a run, open for writing: `runs/<id>/log.jsonl` under a lock that the writer holds for its life.
-
-`app` hands it out as the port RunLog. When the disk refuses, `MemoryRunLog` keeps a search going.
-"""
+"""The log of a run, `runs/<id>/log.jsonl`, written under a lock that is held for life; in memory where the disk refuses."""
 
 from __future__ import annotations
 

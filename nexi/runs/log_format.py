@@ -245,7 +245,16 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
     *lines, tail = data.split(b"\n")
     if not lines:
         raise _damaged_error(run_id, 1, "the header is missing or torn", None)
-    log = ReadLog(_parse_header(run_id, lines[0]))
+    try:
+        record = unseal_line(lines[0])
+        header = LogHeader(int(record["schema"]), str(record["run"]), str(record["created"]), str(record["nexi"]))
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged_error(run_id, 1, f"the header cannot be read: {error}", None) from error
+    if header.schema > SCHEMA:
+        cause = f"its log has schema {header.schema} (nexi {header.nexi}); this nexi reads up to {SCHEMA}"
+        fix = "Upgrade nexi, or read it with the version that wrote it."
+        raise StoreError(f"Run {run_id} was written by a newer nexi", cause=cause, fix=fix, code="newer_log")
+    log = ReadLog(header)
     try:
         json.loads(lines[-1])
     except ValueError:
@@ -259,19 +268,6 @@ def parse_log(run_id: str, data: bytes) -> ReadLog:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise _damaged_error(run_id, index + 1, str(error), log) from error
     return replace(log, damage=f"the last line ({len(tail)} bytes) is torn and was left out") if tail else log
-
-
-def _parse_header(run_id: str, line: bytes) -> LogHeader:
-    try:
-        record = unseal_line(line)
-        header = LogHeader(int(record["schema"]), str(record["run"]), str(record["created"]), str(record["nexi"]))
-    except (ValueError, TypeError, KeyError) as error:
-        raise _damaged_error(run_id, 1, f"the header cannot be read: {error}", None) from error
-    if header.schema > SCHEMA:
-        cause = f"its log has schema {header.schema} (nexi {header.nexi}); this nexi reads up to {SCHEMA}"
-        fix = "Upgrade nexi, or read it with the version that wrote it."
-        raise StoreError(f"Run {run_id} was written by a newer nexi", cause=cause, fix=fix, code="newer_log")
-    return header
 
 
 def _parse_fact(line: bytes, expected: int) -> tuple[Fact, str, float | None]:

@@ -1,7 +1,4 @@
-"""Integrity of stored runs: bad lines of a log, page texts that are gone or changed, and a log saved from what is left.
-
-Lines are verified by their checksums, texts by the digest they are stored under.
-"""
+"""Integrity of stored runs: bad lines by their checksums, lost page texts by their digests, and a log saved from the rest."""
 
 from __future__ import annotations
 
@@ -46,17 +43,18 @@ class PageDamage(Struct, frozen=True):
         return f"of the {self.named} page texts it read, {' and '.join(counts)}: {first}" if self else ""
 
 
-def has_bad_line(data: bytes) -> bool:
-    """Whether a whole line of a log, its header included, does not match its checksum; a torn last line is no damage."""
-    return any(not try_unseal(line) for line in data.split(b"\n")[:-1])
-
-
 def salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tuple[int, ...]]:
     """A sound log of every line that can be verified, how many facts it has, and the numbers of those that are lost, each of
     which a warning takes, so that no other fact moves."""
     first, *rest = data.split(b"\n")
     header = try_unseal(first)
-    facts = _verifiable_facts(rest)
+    facts: dict[int, bytes] = {}  # lines that are whole facts by their checksum, under their numbers, in rising order
+    for row in rest:
+        record = try_unseal(row)
+        if isinstance(place := record.get("n"), int) and place > next(reversed(facts), 0):
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                if is_fact(decode(record["fact"])):
+                    facts[place] = row
     moment, elapsed = now, 0.0
     lines, lost = [first + b"\n"], []
     if not header:
@@ -104,22 +102,6 @@ def find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
         elif pages.read_text(digest) is None:
             changed.append(path)
     return PageDamage(len(digests), tuple(missing), tuple(changed))
-
-
-def _verifiable_facts(lines: Iterable[bytes]) -> dict[int, bytes]:
-    """Lines that are whole facts by their checksum, under their numbers, in rising order."""
-    lines_by_number: dict[int, bytes] = {}
-    last = 0
-    for line in lines:
-        record = try_unseal(line)
-        number = record.get("n")
-        if not isinstance(number, int) or number <= last:
-            continue
-        with suppress(ValueError, TypeError, KeyError, AttributeError):
-            if is_fact(decode(record["fact"])):
-                lines_by_number[number] = line
-                last = number
-    return lines_by_number
 
 
 def _moment_of(record: Mapping[str, Any], otherwise: datetime) -> datetime:
