@@ -169,7 +169,7 @@ class MarkdownGuard:
     def find_exits(self, text: str) -> set[str]:
         """What the answer would load or link to with this text added."""
         text = text if self._end else text.lstrip()
-        if not self._is_risky_with(text):
+        if not self._is_risky and not self._risky.search(self._seam + text):
             return set()
         # A text that is neither markup nor an address, nor goes on with one, changes nothing.
         is_apart = not self._end or self._end[-1].isspace() or text[:1].isspace()
@@ -188,7 +188,8 @@ class MarkdownGuard:
 
     def add(self, text: str) -> None:
         text = text if self._end else text.lstrip()
-        self._is_risky = self._is_risky_with(text)
+        # the end is not searched again, so that time stays linear
+        self._is_risky = self._is_risky or self._risky.search(self._seam + text) is not None
         self._seam = _cut_seam(self._seam + text)
         self._end += text
         if len(self._end) <= self._trim_at:
@@ -206,10 +207,6 @@ class MarkdownGuard:
             self._trim_at = max(MIN_TRIM_CHARS, 2 * len(self._end))
         self._is_risky = self._risky.search(self._end) is not None
         self._seam = _cut_seam(self._end)
-
-    def _is_risky_with(self, text: str) -> bool:
-        """Whether the end or this text has what can be markup; the end is not searched again, so that time stays linear."""
-        return self._is_risky or self._risky.search(self._seam + text) is not None
 
 
 def _cut_seam(text: str) -> str:

@@ -70,9 +70,8 @@ class Extractive:
         if schema is not None:
             reply = _text_reply(json.dumps(_pick_numbers(schema, messages)))
         else:
-            reply = await asyncio.to_thread(
-                next_reply, tuple(messages), frozenset(t.name for t in tools), max_tokens, self._compare
-            )
+            names = frozenset(tool.name for tool in tools)
+            reply = await asyncio.to_thread(next_reply, tuple(messages), names, max_tokens, self._compare)
         for call in reply.tool_calls:
             if on_arguments:
                 on_arguments(call.name, call.arguments)
