@@ -414,8 +414,13 @@ class _Subjects:
         cues = {w for word, cue in RELATIONS.items() if re.search(rf"\b{word}\b", question.text, re.I) for w in cue}
         familiar_text = flatten_words(" ".join((question.text, *self.evidence.subjects)))
         pages = [n for n, is_subject in enumerate(self.named) if is_subject and cues]
-        sentences = (s.text for page in pages for s in self.evidence.sentences[page][:MAX_CANDIDATES])
-        return next((name for text in sentences if (name := _name_after(text, cues, familiar_text))), "")
+        for text in (s.text for page in pages for s in self.evidence.sentences[page][:MAX_CANDIDATES]):
+            words = re.findall(r"[\w'’-]+", text)
+            places = (place for place, word in enumerate(words, 1) if word.lower() in cues)  # within a few words of a cue
+            names = (name for place in places for name in find_names(" ".join(words[place : place + MAX_HEAD_WORDS])))
+            if new := next((n for n in names if flatten_words(n) not in familiar_text and len(n.split()) > 1), ""):
+                return new
+        return ""
 
     def linked_urls(self) -> list[str]:
         """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
@@ -483,14 +488,6 @@ class _Subjects:
             and names & set(flatten_words(s.text).split())
         ][:MAX_SENTENCES]
         return next((s for s in start if find_dates(s.sentence.text)), start[0] if start else None)
-
-
-def _name_after(text: str, cues: set[str], familiar_text: str) -> str:
-    """The first new name that follows one of the cue words within a few words."""
-    words = re.findall(r"[\w'’-]+", text)
-    places = (place for place, word in enumerate(words, 1) if word.lower() in cues)
-    names = (name for place in places for name in find_names(" ".join(words[place : place + MAX_HEAD_WORDS])))
-    return next((name for name in names if flatten_words(name) not in familiar_text and len(name.split()) > 1), "")
 
 
 def _fill_room(evidence: SentenceRanking, sentences: Sequence[Scored], usable: Sequence[Scored], spent: int = 0) -> Quotations:
