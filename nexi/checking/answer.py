@@ -264,8 +264,8 @@ class AnswerCheck:
             drafts = [check_claim(sentence, cited_pages[i], self._question, index=i) for i, sentence in sentences.items()]
             second_review = await self._judge(Review(Proof(soften_claims(drafts))), judge, pages)
             judged_claims = {claim.index: claim for claim in second_review.proof.claims}
-        supported = {i for i, claim in judged_claims.items() if claim.verdict is Verdict.SUPPORTED}
-        changes = {i: sentence for i, sentence in good.items() if not sentence or i in supported}
+        supported_indices = {i for i, claim in judged_claims.items() if claim.verdict is Verdict.SUPPORTED}
+        changes = {i: sentence for i, sentence in good.items() if not sentence or i in supported_indices}
         new_text, standing = edit_text(text, review.proof.claims, changes)
         if not build_cases(standing) or self._finds_exits(new_text):
             return text, replace(review, asked=True)

@@ -120,7 +120,7 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
         return False, "speaks of the answer itself" if sentence.terms else "says too little to be a claim"
     if numbers_of(text):
         return True, ""
-    is_title = _HEADING.match(text) or LABEL.match(text)  # a label in bold type that stands alone
+    is_title = _HEADING.match(text) or LABEL.match(text)  # the latter in bold type, and alone in its line
     if _QUESTION.search(bare) or (is_title and _ASKS.match(bare)):
         return False, QUESTION
     if is_title:

@@ -351,7 +351,16 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
     texts = [flatten_words(page.text) for page in pages] if reads_on else []
     about_hits = [(hit.url, flatten_words(find_page_subject(hit.title))) for hit in hits if hit.url not in read_urls]
     further_urls = (url for url, about in about_hits if len(about.split()) > 1 and any(about in text for text in texts))
-    return NextStep(tuple(url for url in graph.linked_urls() if url not in read_urls), tuple(queries), tuple(further_urls))
+    # what the best sentences of the pages about the question's subject link to, where the page says only a part of it
+    subject_pages = [n for n, is_subject in enumerate(graph.named) if is_subject] or [s.page for s in graph.usable[:1]]
+    partial_pages = [n for n in subject_pages if evidence.page_cover(n) < ONE_PAGE]
+    question_text, links = flatten_words(question.text), list[str]()
+    for s in [s for s in graph.usable if s.page in partial_pages][:MAX_SENTENCES]:
+        for match in _LINK.finditer(evidence.pages[s.page].text):
+            label = strip_markdown(match[1])
+            is_said = len(label) >= MIN_NAME_CHARS and label in s.sentence.text and match[2] not in read_urls
+            links += [match[2]] if is_said and flatten_words(label) not in question_text else []
+    return NextStep(tuple(dict.fromkeys(links)), tuple(queries), tuple(further_urls))
 
 
 class _Subjects:
@@ -421,19 +430,6 @@ class _Subjects:
             if new := next((n for n in names if flatten_words(n) not in familiar_text and len(n.split()) > 1), ""):
                 return new
         return ""
-
-    def linked_urls(self) -> list[str]:
-        """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
-        about = [n for n, is_subject in enumerate(self.named) if is_subject] or [s.page for s in self.usable[:1]]
-        partial = [n for n in about if self.evidence.page_cover(n) < ONE_PAGE]
-        question_text = flatten_words(self.evidence.question.text)
-        urls: list[str] = []
-        for s in [s for s in self.usable if s.page in partial][:MAX_SENTENCES]:
-            for match in _LINK.finditer(self.evidence.pages[s.page].text):
-                label = strip_markdown(match[1])
-                is_said = len(label) >= MIN_NAME_CHARS and label in s.sentence.text
-                urls += [match[2]] if is_said and flatten_words(label) not in question_text else []
-        return list(dict.fromkeys(urls))
 
     def _pair_pages(self, first: int, second: int) -> list[Scored]:
         about = self.flat[second]
