@@ -51,8 +51,6 @@ from nexi.structured.schema_check import check_schema, object_schema
 from nexi.types import REVIEW_VERSION, Claim, Correction, Message, Proof, Review, Verdict
 from nexi.urls import is_web_url
 
-__all__ = ["AnswerCheck", "Rejected", "RewriteSentences", "Verifier", "rewrite_sentences"]
-
 MAX_CHARS = 400_000  # of one answer
 SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
 MAX_SENTENCES = 40  # that a model is asked at once to write again
@@ -221,7 +219,7 @@ class AnswerCheck:
     def _compare(self, text: str, pages: Pages) -> tuple[Claim, ...]:
         """The claims of a text against the pages it cites; a sentence that cites none against all that were read."""
         if self.is_strict:
-            text = expose_code(text, keeps_prose_only=bool(_ABOUT_CODE.search(self._question)))
+            text = _expose_code(text, keeps_prose_only=bool(_ABOUT_CODE.search(self._question)))
         claims = check_answer(text, pages, self._question).claims
         if not self.by_model:
             claims = accept_quotations(claims, pages)
@@ -341,7 +339,7 @@ def _add_passages(claims: Sequence[Claim], pages: Pages) -> list[Rejected]:
     return [Rejected(claim, tuple((p.page, p.text) for p in own)) for claim, own in zip(claims, choices, strict=True)]
 
 
-def expose_code(text: str, *, keeps_prose_only: bool) -> str:
+def _expose_code(text: str, *, keeps_prose_only: bool) -> str:
     """A text with blanks of the same length in place of fences, a title of sources, and of code where only prose is claimed."""
     # Behind a fence or such a title nothing would be read.
     lines: list[str] = []
