@@ -41,13 +41,7 @@ from nexi.llm.extractive._limits import (
     MIN_SENTENCE_WORDS,
 )
 from nexi.llm.extractive._outdated import leave_out_outdated
-from nexi.llm.extractive._quotation import (
-    fit_sentences,
-    quote_sentence,
-    quote_unit,
-    quote_with_context,
-    shorten_sentence,
-)
+from nexi.llm.extractive._quotation import fit_sentences, quote_sentence, quote_unit, quote_with_context, shorten_sentence
 from nexi.llm.extractive._readings import Reading, find_readings
 from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import choose_sides, rate_choices
