@@ -37,12 +37,8 @@ _DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8
 # About a topic of the subject, about a name beside it, and about a page as a whole, by language.
 FORMS: dict[str, tuple[str, str, str]] = {language: tuple(forms) for language, forms in _DATA["forms"].items()}
 _WORDS = {name: frozenset(words) for name, words in _DATA["words"].items()}
-_FURNITURE = _WORDS["furniture"]  # of a page, in its headings
-_PRONOUNS = _WORDS["pronouns"]
 _JOINING = ("", "of", "of the", "de", "von", "van", "and")  # within a name
 _PREPOSITIONS = _WORDS["prepositions"]
-_OTHER_OPENERS = _WORDS["other_openers"]
-_OBJECT_OPENERS = _WORDS["object_openers"]
 _VERBS = _WORDS["verbs"]
 _NUMBERING = re.compile(r"^(?:(?:chapter|section|part|step)\s+)?(?:\d+(?:\.\d+)*|[ivx]+|[a-z])[.):]\s+|^\d+(?:\.\d+)*\s+", re.I)
 _SECTION_NUMBER = re.compile(r"\(\d\w?\)$")  # of a manual
@@ -115,10 +111,10 @@ def _clean_heading(heading: str) -> str:
     parts = find_words(words.casefold())
     is_long = len(words) > MAX_TOPIC_CHARS or (len(parts) > MAX_TOPIC_WORDS and not has_unspaced(words))
     is_shouting = words.isupper() and len(words) > 1
-    is_furniture = all(part in _FURNITURE or part.isdigit() for part in parts)
+    is_furniture = all(part in _WORDS["furniture"] or part.isdigit() for part in parts)
     if is_long or is_shouting or is_furniture or _ODD.search(words):
         return ""
-    return "" if any(part in _PRONOUNS for part in parts) or not any(char.isalpha() for char in words) else words
+    return "" if any(part in _WORDS["pronouns"] for part in parts) or not any(char.isalpha() for char in words) else words
 
 
 def _ask_about_topic(topic: _Topic, question: str, language: str) -> str:
@@ -141,7 +137,7 @@ def _ask_about_topic(topic: _Topic, question: str, language: str) -> str:
 def _ask_in_english(words: str, subject: str, title: str) -> str:
     """A question by what a heading begins with: an instruction, an activity, a place or a time, or a thing."""
     first, second = words.split()[0].casefold(), words.split()[1:2]
-    has_object = bool(second) and (second[0].casefold() in _OBJECT_OPENERS or second[0][:1].isupper())
+    has_object = bool(second) and (second[0].casefold() in _WORDS["object_openers"] or second[0][:1].isupper())
     if _HOW_TO.match(words):
         return f"How do you {_HOW_TO.sub('', words, 1)}?"
     if has_object and first in _VERBS:
@@ -152,7 +148,7 @@ def _ask_in_english(words: str, subject: str, title: str) -> str:
         return f"How does {words} work?" if has_object else ""
     if first in ("what", "how"):
         return f"{words[0].upper()}{words[1:]}?" if second in (["is"], ["are"], ["does"], ["do"]) else ""
-    if first in _OTHER_OPENERS:
+    if first in _WORDS["other_openers"]:
         return ""
     if not subject:
         return f"What does “{title}” say about {words}?" if title and first not in _PREPOSITIONS else ""

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = [
-    "ADDRESS",
-    "CUT_ADDRESS",
-    "MarkdownGuard",
-    "Place",
-    "escape_markup",
-    "find_exits",
-    "load_parsers",
-    "make_inert",
-    "name_hosts",
-    "remove_markup",
-]
-
 # The citation number of an address, 0 for one that the user or a page that was read wrote down, None for any other.
 Place: TypeAlias = Callable[[str], int | None]
 
@@ -84,7 +71,7 @@ def load_parsers() -> tuple[MarkdownIt, ...]:
     return parsers
 
 
-def find_targets(text: str) -> Iterator[tuple[str, str]]:
+def _find_targets(text: str) -> Iterator[tuple[str, str]]:
     """What a reader of this Markdown loads, runs or links to: html, image, link, definition, text or code, and the address."""
     for parser in load_parsers():
         definitions: dict[str, Any] = {}
@@ -100,7 +87,7 @@ def find_targets(text: str) -> Iterator[tuple[str, str]]:
             elif token.type == "text":
                 yield from (("text", match[0]) for match in _BARE.finditer(token.content))
             elif token.type in ("fence", "code_block", "code_inline"):
-                yield from (("code", address) for address in find_code_addresses(f"{token.info}\n{token.content}"))
+                yield from (("code", address) for address in _find_code_addresses(f"{token.info}\n{token.content}"))
 
 
 def _flatten(tokens: list[Token]) -> Iterator[Token]:
@@ -109,7 +96,7 @@ def _flatten(tokens: list[Token]) -> Iterator[Token]:
         yield from _flatten(token.children or [])
 
 
-def find_code_addresses(code: str) -> set[str]:
+def _find_code_addresses(code: str) -> set[str]:
     """The addresses in code, also those that a browser reads out of escapes."""
 
     def read_escape(match: re.Match[str]) -> str:
@@ -123,7 +110,7 @@ def find_code_addresses(code: str) -> set[str]:
 def find_exits(text: str, place: Place, *, guards_code: bool = False) -> set[str]:
     """What a reader of this Markdown would load, run or link to without having been given it."""
     exits = set()
-    for kind, target in find_targets(text):
+    for kind, target in _find_targets(text):
         if kind == "code":
             is_exit = guards_code and place(target) is None
         else:
@@ -169,7 +156,7 @@ class MarkdownGuard:
     def find_exits(self, text: str) -> set[str]:
         """What the answer would load or link to with this text added."""
         text = text if self._end else text.lstrip()
-        if not self._is_risky_with(text):
+        if not self._is_risky and not self._risky.search(self._seam + text):
             return set()
         # A text that is neither markup nor an address, nor goes on with one, changes nothing.
         is_apart = not self._end or self._end[-1].isspace() or text[:1].isspace()
@@ -188,7 +175,8 @@ class MarkdownGuard:
 
     def add(self, text: str) -> None:
         text = text if self._end else text.lstrip()
-        self._is_risky = self._is_risky_with(text)
+        # the end is not searched again, so that time stays linear
+        self._is_risky = self._is_risky or self._risky.search(self._seam + text) is not None
         self._seam = _cut_seam(self._seam + text)
         self._end += text
         if len(self._end) <= self._trim_at:
@@ -206,10 +194,6 @@ class MarkdownGuard:
             self._trim_at = max(MIN_TRIM_CHARS, 2 * len(self._end))
         self._is_risky = self._risky.search(self._end) is not None
         self._seam = _cut_seam(self._end)
-
-    def _is_risky_with(self, text: str) -> bool:
-        """Whether the end or this text has what can be markup; the end is not searched again, so that time stays linear."""
-        return self._is_risky or self._risky.search(self._seam + text) is not None
 
 
 def _cut_seam(text: str) -> str:
@@ -248,7 +232,8 @@ def is_inert(text: str) -> bool:
     """Whether a reader finds no tag, no image and no link but to web addresses."""
     webs = ("https://", "http://", "#")
     return all(
-        kind in ("text", "code") or (kind != "image" and target.lower().startswith(webs)) for kind, target in find_targets(text)
+        kind in ("text", "code") or (kind != "image" and target.lower().startswith(webs))
+        for kind, target in _find_targets(text)
     )
 
 

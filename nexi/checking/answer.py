@@ -51,8 +51,6 @@ from nexi.structured.schema_check import check_schema, object_schema
 from nexi.types import REVIEW_VERSION, Claim, Correction, Message, Proof, Review, Verdict
 from nexi.urls import is_web_url
 
-__all__ = ["AnswerCheck", "Rejected", "RewriteSentences", "Verifier", "rewrite_sentences"]
-
 MAX_CHARS = 400_000  # of one answer
 SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
 MAX_SENTENCES = 40  # that a model is asked at once to write again
@@ -221,7 +219,7 @@ class AnswerCheck:
     def _compare(self, text: str, pages: Pages) -> tuple[Claim, ...]:
         """The claims of a text against the pages it cites; a sentence that cites none against all that were read."""
         if self.is_strict:
-            text = expose_code(text, keeps_prose_only=bool(_ABOUT_CODE.search(self._question)))
+            text = _expose_code(text, keeps_prose_only=bool(_ABOUT_CODE.search(self._question)))
         claims = check_answer(text, pages, self._question).claims
         if not self.by_model:
             claims = accept_quotations(claims, pages)
@@ -264,8 +262,8 @@ class AnswerCheck:
             drafts = [check_claim(sentence, cited_pages[i], self._question, index=i) for i, sentence in sentences.items()]
             second_review = await self._judge(Review(Proof(soften_claims(drafts))), judge, pages)
             judged_claims = {claim.index: claim for claim in second_review.proof.claims}
-        supported = {i for i, claim in judged_claims.items() if claim.verdict is Verdict.SUPPORTED}
-        changes = {i: sentence for i, sentence in good.items() if not sentence or i in supported}
+        supported_indices = {i for i, claim in judged_claims.items() if claim.verdict is Verdict.SUPPORTED}
+        changes = {i: sentence for i, sentence in good.items() if not sentence or i in supported_indices}
         new_text, standing = edit_text(text, review.proof.claims, changes)
         if not build_cases(standing) or self._finds_exits(new_text):
             return text, replace(review, asked=True)
@@ -341,7 +339,7 @@ def _add_passages(claims: Sequence[Claim], pages: Pages) -> list[Rejected]:
     return [Rejected(claim, tuple((p.page, p.text) for p in own)) for claim, own in zip(claims, choices, strict=True)]
 
 
-def expose_code(text: str, *, keeps_prose_only: bool) -> str:
+def _expose_code(text: str, *, keeps_prose_only: bool) -> str:
     """A text with blanks of the same length in place of fences, a title of sources, and of code where only prose is claimed."""
     # Behind a fence or such a title nothing would be read.
     lines: list[str] = []

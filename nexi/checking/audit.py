@@ -36,8 +36,6 @@ from nexi.checking.sentences import numbers_of
 from nexi.text.blocks import parse_blocks
 from nexi.types import Claim, Evidence, JudgeFigure, Proof, Verdict
 
-__all__ = ["check_citations"]
-
 MAX_CONCURRENT_PAGES = 4
 PART = "says its part"
 _BEST_FIRST = (
@@ -53,7 +51,7 @@ _BEST_FIRST = (
 AskAbout: TypeAlias = Callable[[Sequence[Claim], Sequence[int]], Coroutine[Any, Any, tuple[Claim, ...]]]
 
 
-def measure_citations(verification: Verification) -> CitationFigures:
+def _measure_citations(verification: Verification) -> CitationFigures:
     """Precision and recall of the citations of a document whose citations were checked one by one."""
     claims = verification.proof.checked
     citing_claims = [claim for claim in claims if numbers_of(claim.text)]
@@ -93,7 +91,7 @@ async def check_citations(
             claim = replace(claim, reason=f"{COVERED_BY} {', '.join(passing)}, cited later in its paragraph")
         claims.append(claim)
     verification = replace(verification, proof=Proof(tuple(claims)), refetched=True)
-    return replace(verification, citations=measure_citations(verification))
+    return replace(verification, citations=_measure_citations(verification))
 
 
 def _check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Claim, ...]:

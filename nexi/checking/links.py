@@ -86,7 +86,13 @@ def page_number(text: str, start: int, content_type: str = "application/pdf", ur
 
 def text_directive(text: str, start: int, end: int) -> str:
     """The value of `text=`: a quote, or its first and last words, with what stands before it where it is not the only one."""
-    start, end = _whole_words(text, start, end)
+    # whole words: a browser does not see the marks inside of one, as in `million*s*`
+    if _WORD_REST.match(text, start, start + 1):
+        before = _WORD_REST.match(text[max(0, start - MAX_WORD_CHARS) : start][::-1])
+        start -= before.end() if before else 0
+    if _WORD_REST.match(text, end - 1, end):
+        after = _WORD_REST.match(text, end, end + MAX_WORD_CHARS)
+        end = after.end() if after else end
     blocks = _cut_span(text[start:end])
     if not blocks:
         return ""
@@ -107,8 +113,8 @@ def text_directive(text: str, start: int, end: int) -> str:
             return ""
         parts = [_encode_words(head), _encode_words(tail)]
         lone = _is_alone(head, page)
-    if not lone and (before := _cut_span(text[max(0, start - 400) : start])):
-        last_words = " ".join(before[-1].split()[-CONTEXT_WORDS:])
+    if not lone and (lines_before := _cut_span(text[max(0, start - 400) : start])):
+        last_words = " ".join(lines_before[-1].split()[-CONTEXT_WORDS:])
         parts.insert(0, f"{_encode_words(last_words)}-")
     return ",".join(parts)
 
@@ -141,17 +147,6 @@ def list_shown_lines(markdown: str) -> list[str]:
 def _cut_span(span: str) -> list[str]:
     """The shown pieces of a span: a browser finds a quote only inside one block."""
     return [piece for line in list_shown_lines(span) if (piece := _EDGES.sub("", line))]
-
-
-def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The place widened to whole words; a browser does not see the marks inside of one, as in `million*s*`."""
-    if _WORD_REST.match(text, start, start + 1):
-        before = _WORD_REST.match(text[max(0, start - MAX_WORD_CHARS) : start][::-1])
-        start -= before.end() if before else 0
-    if _WORD_REST.match(text, end - 1, end):
-        after = _WORD_REST.match(text, end, end + MAX_WORD_CHARS)
-        end = after.end() if after else end
-    return start, end
 
 
 def _is_alone(quote_: str, page: str) -> bool:

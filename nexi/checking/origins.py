@@ -145,18 +145,13 @@ def merge_copies(about: Mapping[int, str], texts: Sequence[str]) -> dict[int, st
             continue
         both = [name for name in (names.get(one, ""), names.get(other, "")) if name]
         if both:
-            joined = _join_names(both[0], both[-1])
+            # what the names begin with, without a bracket that stays open
+            pairs = zip(both[0].split(), both[-1].split(), strict=False)
+            start = " ".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            start = start if "(" not in start or ")" in start else start.partition("(")[0]
+            joined = both[0] if both[0] == both[-1] else start.rstrip(" ,") or both[0]
             names |= {place: joined for place, name in names.items() if name in both} | {one: joined, other: joined}
     return names
-
-
-def _join_names(one: str, other: str) -> str:
-    """What two names begin with, without a bracket that stays open."""
-    if one == other:
-        return one
-    words = [a for a, b in takewhile(lambda pair: pair[0] == pair[1], zip(one.split(), other.split(), strict=False))]
-    start = " ".join(words)
-    return (start if "(" not in start or ")" in start else start.partition("(")[0]).rstrip(" ,") or one
 
 
 def group_origins(pages: Mapping[int, tuple[str, str]], works: Mapping[int, int] = MappingProxyType({})) -> dict[int, int]:

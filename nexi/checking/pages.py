@@ -119,9 +119,8 @@ def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_
                 if (sentences := places.setdefault(term, []))[-1:] != [number]:
                     sentences.append(number)
     read_chars = min(len(text), max_chars)
-    return Snapshot(
-        text, url, digest or content_digest(text), plain_text, bounds, above, trails, rows, places, read_chars, title=title
-    )
+    digest = digest or content_digest(text)
+    return Snapshot(text, url, digest, plain_text, bounds, above, trails, rows, places, read_chars, title=title)
 
 
 def _find_sentences(

@@ -62,10 +62,13 @@ def _quotation(claim: Claim, snapshots: Pages) -> Claim:
 
 def is_quoted(sentence: str, text: str) -> bool:
     """Whether a sentence was put together from letters of a page alone, whatever marks stand between them."""
+    cells = [letters for cell in sentence.split(_CELLS) if (letters := _keep_letters(cell))]
+    if len(cells) > 1 and sum(map(len, cells)) >= MIN_LETTERS:  # of one row of a table, each as it stands there
+        rows = (_keep_letters(text[b.start : b.end]) for b in parse_blocks(text) if b.kind in ("row", "head"))
+        if any(all(cell in row for cell in cells) for row in rows):
+            return True
     bare = _remove_brackets(sentence)
-    return _is_row(sentence, text) or any(
-        _stands_in(sentence, page) or _stands_in(bare, _remove_brackets(page)) for page in (text, strip_markdown(text))
-    )
+    return any(_stands_in(sentence, page) or _stands_in(bare, _remove_brackets(page)) for page in (text, strip_markdown(text)))
 
 
 def _stands_in(sentence: str, text: str) -> bool:
@@ -86,15 +89,6 @@ def _stands_in(sentence: str, text: str) -> bool:
 def _keep_letters(text: str) -> str:
     """Letters and digits; between two digits one mark stays, so that 1.5 is not 15."""
     return _BETWEEN_LETTERS.sub("", _BETWEEN_DIGITS.sub(lambda marks: marks[0][0], text))
-
-
-def _is_row(sentence: str, text: str) -> bool:
-    """The cells of one row of a table, each as it stands there."""
-    cells = [letters for cell in sentence.split(_CELLS) if (letters := _keep_letters(cell))]
-    if len(cells) < 2 or sum(map(len, cells)) < MIN_LETTERS:
-        return False
-    rows = (_keep_letters(text[b.start : b.end]) for b in parse_blocks(text) if b.kind in ("row", "head"))
-    return any(all(cell in row for cell in cells) for row in rows)
 
 
 def _remove_brackets(text: str) -> str:

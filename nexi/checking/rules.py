@@ -55,7 +55,7 @@ _CLOSE = "close"  # a passage that says most of a claim tells more than a gap
 _BY_RANK = (Verdict.FOUND, Verdict.CONTRADICTED, _CLOSE, Verdict.UNCHECKED, Verdict.NOT_FOUND)
 
 
-class Window(Struct, frozen=True):
+class _SentenceWindow(Struct, frozen=True):
     """A stretch of a page from sentence `first` to `last`; `share` is how much of the claim's words it holds."""
 
     # One sentence of the page, with the one or two before it where a pronoun binds them; its heading, the head of its table,
@@ -150,7 +150,7 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Findin
     if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
         return Finding(Verdict.UNCHECKED, Notice("rules.too_short", "too short to be compared without its question"))
     lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
-    best = _choose([_compare(claim, window, page, lacks) for window in find_windows(claim, page)])
+    best = _choose([_compare(claim, window, page, lacks) for window in _find_windows(claim, page)])
     # a fragment may have the first cell of a row of a table, which says what the row is about
     at = best.first
     cells = list_cells(page.words_between(at, at)) if fragment and page.is_row(at) else ()
@@ -178,7 +178,7 @@ def _choose(findings: list[Finding]) -> Finding:
     return next((f for f in copies if f.is_negated and f.share >= best.share and not f.is_absent), best)
 
 
-def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]) -> Finding:
+def _compare(claim: ParsedText, window: _SentenceWindow, page: Snapshot, lacks: list[str]) -> Finding:
     """Read one stretch of a page closely."""
     rows = [parse_text(row) for row in page.read_row(window.last, claim)]
     source = rows[-1] if rows else page.parse_between(window.first, window.last)
@@ -222,14 +222,14 @@ def _compare(claim: ParsedText, window: Window, page: Snapshot, lacks: list[str]
     return replace(finding, verdict=Verdict.FOUND, reason=reason, fit=share)
 
 
-def find_windows(claim: ParsedText, page: Snapshot) -> list[Window]:
+def _find_windows(claim: ParsedText, page: Snapshot) -> list[_SentenceWindow]:
     """The few best stretches, the best first."""
     terms = frozenset(claim.terms[:MAX_TERMS])
     digits = [term for word in claim.words if word.value for term in word_terms(word.text)]
     counts: Counter[int] = Counter()
     for term in terms.union(digits):
         counts.update(page.places.get(term, ()))
-    windows: list[Window] = []
+    windows: list[_SentenceWindow] = []
     for last in nsmallest(MAX_CANDIDATES, counts, key=lambda at: (-counts[at], at)):
         first = last
         while first > 0 and last - first < MAX_BOUND and _is_bound(first, page):
@@ -242,7 +242,7 @@ def find_windows(claim: ParsedText, page: Snapshot) -> list[Window]:
         own_terms = frozenset[str]().union(*terms_by_sentence)
         lent_terms = frozenset(page.parsed_title.terms).union(*(_terms_at(at, page) for at in context))
         count = len(own_terms) + CONTEXT_WORTH * len((terms & lent_terms) - own_terms)
-        windows.append(Window(first, last, count / len(terms) if terms else 0.0, context))
+        windows.append(_SentenceWindow(first, last, count / len(terms) if terms else 0.0, context))
     return sorted(windows, key=lambda w: (-w.share, w.last - w.first, w.first))
 
 

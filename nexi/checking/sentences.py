@@ -120,27 +120,20 @@ def needs_citation(text: str, question: str = "") -> tuple[bool, str]:
         return False, "speaks of the answer itself" if sentence.terms else "says too little to be a claim"
     if numbers_of(text):
         return True, ""
-    if _QUESTION.search(bare) or (_is_title(text) and _ASKS.match(bare)):
+    is_title = _HEADING.match(text) or LABEL.match(text)  # the latter in bold type, and alone in its line
+    if _QUESTION.search(bare) or (is_title and _ASKS.match(bare)):
         return False, QUESTION
-    if _is_title(text):
+    if is_title:
         return False, "a heading"
     if _LEADS_IN.search(bare):
         return False, "leads in what follows"
-    if question and not set(sentence.terms) - set(question_text.terms) and not _new_values(sentence, question_text):
+    values, question_values = ({v.text.strip() for v in parsed_text.firm_values} for parsed_text in (sentence, question_text))
+    if question and not set(sentence.terms) - set(question_text.terms) and values <= question_values:
         return False, "the question itself"
     new_names = {word.term for name in sentence.names for word in name} - FRAME_WORDS - set(question_text.terms)
-    if _ABOUT_ITSELF.match(bare) and not _new_values(sentence, question_text) and not new_names:
+    if _ABOUT_ITSELF.match(bare) and values <= question_values and not new_names:
         return False, "speaks of the answer itself"
     return True, ""
-
-
-def _new_values(sentence: ParsedText, question: ParsedText) -> set[str]:
-    return {value.text.strip() for value in sentence.firm_values} - {value.text.strip() for value in question.firm_values}
-
-
-def _is_title(line: str) -> bool:
-    """Whether a line is a heading, or a label in bold type that stands alone."""
-    return bool(_HEADING.match(line) or LABEL.match(line))
 
 
 def has_verb(heading: ParsedText) -> bool:

@@ -93,7 +93,14 @@ def _parse_vectors(answer: Any, count: int) -> tuple[Vector, ...]:
         raise ValueError(f"{len(items)} vectors for {count} texts")
     vectors_by_place: dict[int, Vector] = {}
     for place, item in enumerate(items):
-        numbers = _parse_numbers(item["embedding"])
+        numbers = item["embedding"]
+        if isinstance(numbers, str):  # in base64, as some servers give it whatever was asked for
+            try:
+                data = base64.b64decode(numbers, validate=True)
+                numbers = struct.unpack(f"<{len(data) // 4}f", data)
+            except (binascii.Error, struct.error) as error:
+                raise ValueError(str(error)) from None
+        numbers = array("f", numbers)
         length = math.sqrt(sum(n * n for n in numbers))
         if not math.isfinite(length) or length == 0:
             raise ValueError("a vector has no length")
@@ -102,14 +109,3 @@ def _parse_vectors(answer: Any, count: int) -> tuple[Vector, ...]:
     if sorted(vectors_by_place) != list(range(count)):
         raise ValueError("the vectors are not numbered in order")
     return tuple(vectors_by_place[place] for place in range(count))
-
-
-def _parse_numbers(embedding: Any) -> array[float]:
-    """A list of numbers, or the same in base64 as some servers give it whatever was asked for."""
-    if not isinstance(embedding, str):
-        return array("f", embedding)
-    try:
-        data = base64.b64decode(embedding, validate=True)
-        return array("f", struct.unpack(f"<{len(data) // 4}f", data))
-    except (binascii.Error, struct.error) as error:
-        raise ValueError(str(error)) from None

@@ -136,26 +136,22 @@ class SentenceRanking:
 
     def _name_rows(self, sentences: Sequence[PassageSentence]) -> list[PassageSentence]:
         """Rows that hold words of the question say which columns their cells are of; those asked for alone where any are."""
-        columns: dict[tuple[str, ...], list[int]] = {}
+        weights, columns = self.question.weights, dict[tuple[str, ...], list[int]]()
         out: list[PassageSentence] = []
         for sentence in sentences:
             has_heads = sentence.kind == "row" and any(sentence.heads)
-            if has_heads and self.question.weights.keys() & self.words.stems(sentence.text):
+            if has_heads and weights.keys() & self.words.stems(sentence.text):
                 if sentence.heads not in columns:
-                    columns[sentence.heads] = self._asked_columns(sentence.heads)
+                    # those whose heads say most of the question, without the first one, which names the rows; none where all do
+                    shares = [sum(weights.get(stem, 0.0) for stem in set(self.words.stems(head))) for head in sentence.heads]
+                    best = max(shares[1:], default=0.0)
+                    best_columns = [n for n, share in enumerate(shares) if n and share == best]
+                    columns[sentence.heads] = best_columns if best and len(best_columns) <= MAX_ALTERNATIVES else []
                 numbers = [n for n in columns[sentence.heads] if n < len(sentence.cells) and sentence.cells[n]]
                 if numbers or sum(map(len, sentence.heads)) <= MAX_SENTENCE_CHARS:
                     sentence = name_cells(sentence, numbers)
             out.append(sentence)
         return out
-
-    def _asked_columns(self, heads: Sequence[str]) -> list[int]:
-        """The columns whose heads say most of the question, without the first one, which names the rows; none where all do."""
-        weights = self.question.weights
-        shares = [sum(weights.get(stem, 0.0) for stem in set(self.words.stems(head))) for head in heads]
-        best = max(shares[1:], default=0.0)
-        columns = [n for n, share in enumerate(shares) if n and share == best]
-        return columns if best and len(columns) <= MAX_ALTERNATIVES else []
 
     def _join_stems(self, page: int, places: Iterable[int]) -> frozenset[str]:
         return frozenset(stem for place in places for stem in self._stems[page][place])

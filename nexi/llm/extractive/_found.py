@@ -61,12 +61,7 @@ def find_passages(question: Question, hits: Sequence[Hit], pages: Sequence[PageV
 
 
 def _rate_passage(
-    weights: Mapping[str, float],
-    words: ContentWords,
-    place: int,
-    hit: Hit,
-    text: str,
-    sentences: tuple[PassageSentence, ...],
+    weights: Mapping[str, float], words: ContentWords, place: int, hit: Hit, text: str, sentences: tuple[PassageSentence, ...]
 ) -> FoundPassage:
     """A passage by its best stretch and by its best sentence."""
     similarities = [

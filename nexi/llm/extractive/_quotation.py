@@ -14,13 +14,7 @@ from urllib.parse import unquote
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, flatten_words
 from nexi.llm.extractive._found import fence_code
 from nexi.llm.extractive._lexicon import CLAUSE_WORDS, SECTIONS
-from nexi.llm.extractive._limits import (
-    MAX_BLOCK_WORDS,
-    MAX_HEAD_WORDS,
-    MAX_LINE_WORDS,
-    MAX_WORDS,
-    MIN_SENTENCE_WORDS,
-)
+from nexi.llm.extractive._limits import MAX_BLOCK_WORDS, MAX_HEAD_WORDS, MAX_LINE_WORDS, MAX_WORDS, MIN_SENTENCE_WORDS
 from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import name_subject
 from nexi.types import PageView

@@ -103,9 +103,8 @@ def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], candidat
         return Reading(label, values.chosen, is_disputed=True, best=candidates[0])
     used_places = {(s.page, s.place) for s in (*values.chosen, *values.aside)}
     room = MAX_WORDS - len(values.chosen[0].sentence.text.split())
-    more = [
-        c.scored for c in candidates if (c.scored.page, c.scored.place) not in used_places and candidates[0].chance < CERTAIN
-    ]
+    unused = [c.scored for c in candidates if (c.scored.page, c.scored.place) not in used_places]
+    more = unused if candidates[0].chance < CERTAIN else []
     texts = {s.sentence.text for s in values.chosen}
     second = [s for s in more if len(s.sentence.text.split()) <= room and s.sentence.text not in texts][:1]
     return Reading(label, (*values.chosen, *second), best=candidates[0])

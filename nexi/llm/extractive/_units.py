@@ -65,9 +65,8 @@ def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) 
     for choice, own, other in zip(choices, stems, reversed(stems), strict=True):
         counts = [_names_side(ranking, s, own - other) * (not _names_side(ranking, s, other - own)) for s in pool]
         counts = [count + defines(ranking, s.sentence.text, own) if count else 0 for count, s in zip(counts, pool, strict=True)]
-        indices = sorted(
-            (i for i, count in enumerate(counts) if count), key=lambda i: (-counts[i], pool[i].page, pool[i].place)
-        )
+        named = [i for i, count in enumerate(counts) if count]
+        indices = sorted(named, key=lambda i: (-counts[i], pool[i].page, pool[i].place))
         nearest = [pool[i] for i in indices[:MAX_COMPARED_UNITS]]
         nearness = compare(f"what is {choice}", [unit_text(ranking, s) for s in nearest])
         if not nearness:

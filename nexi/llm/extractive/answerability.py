@@ -71,9 +71,16 @@ def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
         points = sum_points(describe_rating(ranking, best, lines), weights)
         likely = weights["likely unit" if best.scored.last else "likely few" if asks_briefly(question) else "likely"]
         rating = "no" if points < likely else "yes" if points >= weights["yes"] else "likely"
-    # A thing is explained by a page about it or by a sentence that says what it is. Where neither is there, the answer is at
-    # most likely, and none where the thing is a single word, since nearly any sentence with that word is near to the question.
-    if rating == "no" or not thing or best.scored.last or _explains(thing, ranking.subjects[best.scored.page], lines):
+    if rating == "no" or not thing or best.scored.last:
+        return rating
+    # A thing is explained by a page about it, by its name or its initials, or by a line that says what it is. Where neither is
+    # there, the answer is at most likely, and none where the thing is one word, since nearly any sentence with it is near to
+    # the question.
+    name, subject = _name_one(thing), ranking.subjects[best.scored.page]
+    initials = "".join(word[0] for word in _WORD.findall(subject) if word[0].isupper())
+    heads = [match for line in lines if (match := _SAYS_WHAT.match(line))]
+    explained_names = {_name_one(part) for head in heads for part in (head[1].partition(",")[0], head[2] or "")}
+    if name in {_name_one(subject), initials.lower(), *explained_names}:
         return rating
     word = re.escape(thing)
     in_passing = re.compile(
@@ -86,24 +93,14 @@ def rate_words(question: Question, ranking: SentenceRanking) -> Answered:
     """Whether the words of pages promise an answer; a question of several parts is likely answered where one of them is."""
     if _URL.search(question.text):
         return "likely"
-    weights, score = load_weights(WORDS_RATING), answer_score(question, ranking)
+    weights, score = load_weights(WORDS_RATING), _answer_score(question, ranking)
     if score >= weights["likely"] or _is_short(question):
         return "yes" if score >= weights["yes"] else "likely"
     parts = _AND.split(question.text)
     for part in map(read_question, parts if len(parts) > 1 else ()):
-        if not _is_short(part) and answer_score(part, SentenceRanking(part, ranking.pages)) >= weights["likely"]:
+        if not _is_short(part) and _answer_score(part, SentenceRanking(part, ranking.pages)) >= weights["likely"]:
             return "likely"
     return "no"
-
-
-def _explains(thing: str, subject: str, lines: Sequence[str]) -> bool:
-    """Whether a page is about a thing, by its name or its initials, or whether a line says what the thing is."""
-    name = _name_one(thing)
-    initials = "".join(word[0] for word in _WORD.findall(subject) if word[0].isupper())
-    if name in {_name_one(subject), initials.lower()}:
-        return True
-    heads = [match for line in lines if (match := _SAYS_WHAT.match(line))]
-    return any(name in {_name_one(head[1].partition(",")[0]), _name_one(head[2] or "")} for head in heads)
 
 
 def _name_one(name: str) -> str:
@@ -117,9 +114,8 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
     question = ranking.question
     own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
     asks = {f"asks {kind}": float(question.wants == kind) for kind in ("person", "date", "number", "yesno")}
-    answer_stems = frozenset(
-        ranking.words.stems(" ".join((*lines, best.scored.sentence.label, ranking.name_page(best.scored.page))))
-    )
+    texts = (*lines, best.scored.sentence.label, ranking.name_page(best.scored.page))
+    answer_stems = frozenset(ranking.words.stems(" ".join(texts)))
     unsaid = {
         word: share * (1 - max(related_stems(word).get(stem, 0.0) for stem in answer_stems or {""}))
         for word, share in question.word_shares.items()
@@ -134,7 +130,7 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
         "missing": max(0.0, own["missing"] - measures),
         "nearness": best.nearness,
         "chance": best.chance,
-        "score": answer_score(question, ranking),
+        "score": _answer_score(question, ranking),
         "wanted": float(has_wanted or ranking.wants not in FACTS),
         "unsaid": sum(unsaid.values()) - measures,
         "few": float(asks_briefly(question)),
@@ -146,7 +142,7 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
 
 def are_missed(question: Question, ranking: SentenceRanking) -> bool:
     """Whether pages tell of something else than the question asks about, so that a search missed it."""
-    return not _is_short(question) and answer_score(question, ranking) < load_weights(WORDS_RATING)["missed"]
+    return not _is_short(question) and _answer_score(question, ranking) < load_weights(WORDS_RATING)["missed"]
 
 
 def asks_briefly(question: Question) -> bool:
@@ -158,12 +154,12 @@ def _is_short(question: Question) -> bool:
     return sum(weight >= 1 for weight in question.weights.values()) < MIN_WORDS
 
 
-def answer_score(question: Question, ranking: SentenceRanking) -> float:
+def _answer_score(question: Question, ranking: SentenceRanking) -> float:
     """How well the best sentences answer a question, as log odds."""
-    return sum_points({**describe_words(question, ranking), "bias": 1.0}, load_weights(WORDS_RATING))
+    return sum_points({**_describe_words(question, ranking), "bias": 1.0}, load_weights(WORDS_RATING))
 
 
-def describe_words(question: Question, ranking: SentenceRanking) -> dict[str, float]:
+def _describe_words(question: Question, ranking: SentenceRanking) -> dict[str, float]:
     """The five figures by name; all are 0 where no sentence has a word of the question."""
     best = [s for s in ranking.ranked if s.score > 0][:MAX_CANDIDATES]
     measures = _find_measures(question, ranking)

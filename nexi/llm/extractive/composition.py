@@ -41,13 +41,7 @@ from nexi.llm.extractive._limits import (
     MIN_SENTENCE_WORDS,
 )
 from nexi.llm.extractive._outdated import leave_out_outdated
-from nexi.llm.extractive._quotation import (
-    fit_sentences,
-    quote_sentence,
-    quote_unit,
-    quote_with_context,
-    shorten_sentence,
-)
+from nexi.llm.extractive._quotation import fit_sentences, quote_sentence, quote_unit, quote_with_context, shorten_sentence
 from nexi.llm.extractive._readings import Reading, find_readings
 from nexi.llm.extractive._summary import is_about_pages
 from nexi.llm.extractive._units import choose_sides, rate_choices
@@ -351,7 +345,16 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
     texts = [flatten_words(page.text) for page in pages] if reads_on else []
     about_hits = [(hit.url, flatten_words(find_page_subject(hit.title))) for hit in hits if hit.url not in read_urls]
     further_urls = (url for url, about in about_hits if len(about.split()) > 1 and any(about in text for text in texts))
-    return NextStep(tuple(url for url in graph.linked_urls() if url not in read_urls), tuple(queries), tuple(further_urls))
+    # what the best sentences of the pages about the question's subject link to, where the page says only a part of it
+    subject_pages = [n for n, is_subject in enumerate(graph.named) if is_subject] or [s.page for s in graph.usable[:1]]
+    partial_pages = [n for n in subject_pages if evidence.page_cover(n) < ONE_PAGE]
+    question_text, links = flatten_words(question.text), list[str]()
+    for s in [s for s in graph.usable if s.page in partial_pages][:MAX_SENTENCES]:
+        for match in _LINK.finditer(evidence.pages[s.page].text):
+            label = strip_markdown(match[1])
+            is_said = len(label) >= MIN_NAME_CHARS and label in s.sentence.text and match[2] not in read_urls
+            links += [match[2]] if is_said and flatten_words(label) not in question_text else []
+    return NextStep(tuple(dict.fromkeys(links)), tuple(queries), tuple(further_urls))
 
 
 class _Subjects:
@@ -414,21 +417,13 @@ class _Subjects:
         cues = {w for word, cue in RELATIONS.items() if re.search(rf"\b{word}\b", question.text, re.I) for w in cue}
         familiar_text = flatten_words(" ".join((question.text, *self.evidence.subjects)))
         pages = [n for n, is_subject in enumerate(self.named) if is_subject and cues]
-        sentences = (s.text for page in pages for s in self.evidence.sentences[page][:MAX_CANDIDATES])
-        return next((name for text in sentences if (name := _name_after(text, cues, familiar_text))), "")
-
-    def linked_urls(self) -> list[str]:
-        """What the best sentences of the pages about the question's subject link to, where the page says only a part of it."""
-        about = [n for n, is_subject in enumerate(self.named) if is_subject] or [s.page for s in self.usable[:1]]
-        partial = [n for n in about if self.evidence.page_cover(n) < ONE_PAGE]
-        question_text = flatten_words(self.evidence.question.text)
-        urls: list[str] = []
-        for s in [s for s in self.usable if s.page in partial][:MAX_SENTENCES]:
-            for match in _LINK.finditer(self.evidence.pages[s.page].text):
-                label = strip_markdown(match[1])
-                is_said = len(label) >= MIN_NAME_CHARS and label in s.sentence.text
-                urls += [match[2]] if is_said and flatten_words(label) not in question_text else []
-        return list(dict.fromkeys(urls))
+        for text in (s.text for page in pages for s in self.evidence.sentences[page][:MAX_CANDIDATES]):
+            words = re.findall(r"[\w'’-]+", text)
+            places = (place for place, word in enumerate(words, 1) if word.lower() in cues)  # within a few words of a cue
+            names = (name for place in places for name in find_names(" ".join(words[place : place + MAX_HEAD_WORDS])))
+            if new := next((n for n in names if flatten_words(n) not in familiar_text and len(n.split()) > 1), ""):
+                return new
+        return ""
 
     def _pair_pages(self, first: int, second: int) -> list[Scored]:
         about = self.flat[second]
@@ -483,14 +478,6 @@ class _Subjects:
             and names & set(flatten_words(s.text).split())
         ][:MAX_SENTENCES]
         return next((s for s in start if find_dates(s.sentence.text)), start[0] if start else None)
-
-
-def _name_after(text: str, cues: set[str], familiar_text: str) -> str:
-    """The first new name that follows one of the cue words within a few words."""
-    words = re.findall(r"[\w'’-]+", text)
-    places = (place for place, word in enumerate(words, 1) if word.lower() in cues)
-    names = (name for place in places for name in find_names(" ".join(words[place : place + MAX_HEAD_WORDS])))
-    return next((name for name in names if flatten_words(name) not in familiar_text and len(name.split()) > 1), "")
 
 
 def _fill_room(evidence: SentenceRanking, sentences: Sequence[Scored], usable: Sequence[Scored], spent: int = 0) -> Quotations:

@@ -45,7 +45,14 @@ def choose_passages(question: str, pages: Sequence[PageView]) -> str:
         return ""
     order = sorted(range(len(readable)), key=lambda i: readable[i].number != draft.lines[0][1])
     places = _choose_places(ranking, [text for text, _ in draft.lines])
-    return "\n\n".join(_render_page(ranking, page, sorted(places[page])) for page in order if places.get(page))
+    blocks: list[str] = []  # the sentences of one page in their order, with a mark where the page says more between them
+    for page in (page for page in order if places.get(page)):
+        sentences, own = ranking.sentences[page], sorted(places[page])
+        text = sentences[own[0]].text
+        for before, place in itertools.pairwise(own):
+            text += (" " if place == before + 1 else GAP) + sentences[place].text
+        blocks.append(f"Source [{ranking.pages[page].number}], {ranking.subjects[page]}:\n{text}")
+    return "\n\n".join(blocks)
 
 
 def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
@@ -101,12 +108,3 @@ def _find_opening(ranking: SentenceRanking, page: int) -> list[int]:
 
 def _is_readable(sentence: PassageSentence) -> bool:
     return sentence.kind != "label" and len(sentence.text.split()) <= MAX_WORDS
-
-
-def _render_page(ranking: SentenceRanking, page: int, places: Sequence[int]) -> str:
-    """The sentences of one page in their order, with a mark where the page says more between them."""
-    sentences = ranking.sentences[page]
-    text = sentences[places[0]].text
-    for before, place in itertools.pairwise(places):
-        text += (" " if place == before + 1 else GAP) + sentences[place].text
-    return f"Source [{ranking.pages[page].number}], {ranking.subjects[page]}:\n{text}"

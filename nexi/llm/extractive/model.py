@@ -70,9 +70,8 @@ class Extractive:
         if schema is not None:
             reply = _text_reply(json.dumps(_pick_numbers(schema, messages)))
         else:
-            reply = await asyncio.to_thread(
-                next_reply, tuple(messages), frozenset(t.name for t in tools), max_tokens, self._compare
-            )
+            names = frozenset(tool.name for tool in tools)
+            reply = await asyncio.to_thread(next_reply, tuple(messages), names, max_tokens, self._compare)
         for call in reply.tool_calls:
             if on_arguments:
                 on_arguments(call.name, call.arguments)
@@ -143,7 +142,10 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
         hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
         best_hits = [hits[url] for url in rank_hits(turn.question, turn.latest)]
         step_on = find_next_step(turn.question, turn.quotable_pages, best_hits, turn.asked)
-    if searching and (queries := _choose_queries(turn, step_on.queries)):
+    queries = list_queries(turn.question) if not turn.searches and not turn.reads else []
+    if turn.searches == 1:
+        queries = list(step_on.queries) if any(o.hits for o in turn.outcomes) else [extract_keywords(turn.question)]
+    if searching and queries:
         return _call_reply(searching, {"queries": queries}, step)
     further = list(dict.fromkeys((*step_on.links[:MORE_PAGES], *step_on.named[:MORE_PAGES])))
     if reading and further and turn.reads < MAX_ROUNDS:
@@ -161,16 +163,6 @@ def _pages_to_read(turn: _ExtractiveQuestion) -> int:
         is_open = split_question(turn.question) or find_namesakes(text, leads) or find_qualified(text, leads)
         return MAX_PAGES_READ * (2 if is_stored or is_open else 1)
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_ROUNDS) else 0
-
-
-def _choose_queries(turn: _ExtractiveQuestion, leads: Sequence[str]) -> list[str]:
-    if not turn.searches and not turn.reads:
-        return list_queries(turn.question)
-    if turn.searches != 1:
-        return []
-    if not any(o.hits for o in turn.outcomes):
-        return [extract_keywords(turn.question)]
-    return list(leads)
 
 
 def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:

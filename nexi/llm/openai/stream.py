@@ -82,15 +82,10 @@ class _EventDecoder:
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._line: list[str] = []
-        self._line_chars = 0
+        self.line_chars = 0  # of an event that is not finished yet, as are those of its data
         self._data: list[str] = []
-        self._data_chars = 0
+        self.data_chars = 0
         self._after_return = False
-
-    @property
-    def pending_chars(self) -> int:
-        """Characters of an event that is not finished yet."""
-        return self._line_chars + self._data_chars
 
     def feed(self, chunk: bytes) -> list[str]:
         return self._split_events(self._decode(chunk))
@@ -108,15 +103,15 @@ class _EventDecoder:
         events = []
         for end in ends:
             line = "".join((*self._line, end))
-            self._line, self._line_chars = [], 0
+            self._line, self.line_chars = [], 0
             if line.startswith("data:"):
                 self._data.append(line[5:].removeprefix(" "))
-                self._data_chars += len(line)
+                self.data_chars += len(line)
             elif not line and self._data:
                 events.append("\n".join(self._data))
-                self._data, self._data_chars = [], 0
+                self._data, self.data_chars = [], 0
         self._line.append(rest)
-        self._line_chars += len(rest)
+        self.line_chars += len(rest)
         return events
 
 
@@ -156,7 +151,7 @@ class BodyReader:
             self.kind = "html"
         elif len(start) >= 6:
             self.kind = "json"
-        pending = self._events.pending_chars if self.kind == "events" else len(self._body)
+        pending = self._events.line_chars + self._events.data_chars if self.kind == "events" else len(self._body)
         self.cut = self.cut or self.draft.is_full or pending > _PENDING_BYTES or self._received > MAX_STREAM_BYTES
 
     def end(self) -> None:
