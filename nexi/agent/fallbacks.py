@@ -88,8 +88,10 @@ class Fallbacks:
         quotation = await self._read_as_built_in()
         if not self._context.session.has_evidence:
             raise self._explain_limit(reason, cause)
-        words = "{cause} before any page was read, so the built-in model read and answered"
-        await self._context.warn(reason.value, Notice("answer.built_in", words, cause=cause))
+        notice = Notice(
+            "answer.built_in", "{cause} before any page was read, so the built-in model read and answered", cause=cause
+        )
+        await self._context.warn(reason.value, notice)
         return await self._checker.check_answer(quotation, reason, by_model=False)
 
     def _advise_limit(self, reason: StopReason) -> str:

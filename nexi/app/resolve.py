@@ -90,8 +90,8 @@ async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> Resol
         least = estimate_research(config, request.depth or 1, 1)
         if budget.max_tokens is not None and budget.max_tokens < least.tokens[0]:
             tokens = {"n": f"{budget.max_tokens:,}", "m": f"{least.tokens[0]:,}"}
-            words = "{n} tokens are few for research, which takes at least about {m}"
-            notices = (*notices, Notice("research.few_tokens", words, **tokens))
+            few = Notice("research.few_tokens", "{n} tokens are few for research, which takes at least about {m}", **tokens)
+            notices = (*notices, few)
         elif budget.max_cost is not None and least.cost and budget.max_cost < least.cost[0]:
             costs = {"n": f"{budget.max_cost:g}", "m": f"{least.cost[0]:.2g}"}
             little = Notice("research.little_money", "${n} is little for research, which takes at least about ${m}", **costs)
