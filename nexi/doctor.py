@@ -281,11 +281,9 @@ def _plan_search_checks(nexi: Nexi) -> list[NamedCheck]:
     return [("search", report_problem())]
 
 
-async def examine_services(
-    load: Callable[[], Config] = load_config, environment: DoctorEnvironment = DEFAULT_ENVIRONMENT
-) -> DoctorReport:
+async def examine_services(load: Callable[[], Config] = load_config) -> DoctorReport:
     """Call every open service once with a query it must know. Tells which of them answer from here."""
-    config = load()
+    config, environment = load(), DEFAULT_ENVIRONMENT
     async with Nexi(config.override(search_backend="services"), clock=environment.clock) as nexi:
         federation: Any = nexi.backends()[0]
         members = [federation.member(name) for name in getattr(federation, "services", ())]

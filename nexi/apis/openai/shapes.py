@@ -136,18 +136,10 @@ class ModelRequest(Struct, frozen=True):
 
     async def reply_without_search(self, nexi: Nexi) -> Reply | None:
         """The reply where no run is needed. Raises LLMError."""
-        run = self.run
         if self.function:
             return None
-        return await reply_without_search(
-            nexi,
-            run.question,
-            self.session.messages,
-            run.system_prompt,
-            searches=self.searches,
-            is_local=run.is_local,
-            max_tokens=self.max_tokens,
-        )
+        earlier = self.session.messages
+        return await reply_without_search(nexi, self.run, earlier, searches=self.searches, max_tokens=self.max_tokens)
 
     def require_writer(self, nexi: Nexi) -> None:
         """Refuse JSON where no model can write it. Raises Refused."""
