@@ -218,7 +218,7 @@ def parse_forced_function(tools: ClientTools, choice: ToolChoice) -> tuple[str, 
 
     The models call no other tools of a client, which would wait for a call in vain. Raises Refused.
     """
-    functions, name = _list_functions(tools), ""
+    functions, name = list_functions(tools), ""
     kind = choice.type if isinstance(choice, ClientTool) else choice
     if kind == "required" and len(functions) == 1:
         name = next(iter(functions))
@@ -232,11 +232,7 @@ def parse_forced_function(tools: ClientTools, choice: ToolChoice) -> tuple[str, 
     return name, functions[name]
 
 
-def has_function_tools(tools: ClientTools) -> bool:
-    return bool(_list_functions(tools))
-
-
-def _list_functions(tools: ClientTools) -> dict[str, Mapping[str, Any]]:
+def list_functions(tools: ClientTools) -> dict[str, Mapping[str, Any]]:
     """The schemas of the functions among the tools, by name."""
     functions = [tool.function or tool for tool in tools or () if tool.type == "function"]
     return {f.name: {"type": "object"} if f.parameters is None else f.parameters for f in functions if f.name}
