@@ -38,8 +38,7 @@ from nexi.cli.runner import (
     warn_without_model,
 )
 from nexi.events import AgendaProposed, Event
-from nexi.output import is_tty, print_note, write
-from nexi.text.controls import clean_line
+from nexi.output import clean_line, is_tty, print_note, write
 
 if TYPE_CHECKING:
     from nexi.app import Run, RunRequest

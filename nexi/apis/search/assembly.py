@@ -85,7 +85,7 @@ class Chains:
         first = next((b for b in usual if b.name == name), None)
         if first is None and name in OFFERED and not names:
             first = self._extra_backend(name)
-        preferred = () if first is None else (first,)
+        preferred: tuple[SearchBackend, ...] = () if first is None else (first,)
         others = tuple(b for b in usual if b.name != name)
         return (*preferred, *others) if self._settings.fallback else preferred
 
