@@ -123,9 +123,8 @@ async def examine_setup(
     try:
         config = load()
     except NexiError as error:
-        return DoctorReport(
-            (_failed_check("config", error), *await _run_checks([("versions", _check_versions(environment))], environment))
-        )
+        versions = await _run_checks([("versions", _check_versions(environment))], environment)
+        return DoctorReport((_failed_check("config", error), *versions))
     async with Nexi(config.override(llm_max_retries=0), clock=environment.clock) as nexi:
         config = nexi.config
         has_extract_model = config.endpoint("extract") != config.endpoint("answer")
@@ -194,8 +193,8 @@ async def _run_checks(work: Iterable[NamedCheck], environment: DoctorEnvironment
 
 async def _check_config(config: Config) -> list[Check]:
     path = config.config_path
-    where = f"{path}" if path.exists() else f"{path} does not exist: using defaults and the environment"
-    checks = [Check("config", True, where)]
+    absence = "" if path.exists() else " does not exist: using defaults and the environment"
+    checks = [Check("config", True, f"{path}{absence}")]
     for note in config.notes:
         mode = re.search(r"chmod 600 .+", note)
         checks.append(Check("config note", False, note, fix=mode[0] if mode else "nexi --edit-config"))
@@ -281,11 +280,9 @@ def _plan_search_checks(nexi: Nexi) -> list[NamedCheck]:
     return [("search", report_problem())]
 
 
-async def examine_services(
-    load: Callable[[], Config] = load_config, environment: DoctorEnvironment = DEFAULT_ENVIRONMENT
-) -> DoctorReport:
+async def examine_services(load: Callable[[], Config] = load_config) -> DoctorReport:
     """Call every open service once with a query it must know. Tells which of them answer from here."""
-    config = load()
+    config, environment = load(), DEFAULT_ENVIRONMENT
     async with Nexi(config.override(search_backend="services"), clock=environment.clock) as nexi:
         federation: Any = nexi.backends()[0]
         members = [federation.member(name) for name in getattr(federation, "services", ())]

@@ -203,14 +203,20 @@ def sync_directory(path: Path) -> None:
         os.close(fd)
 
 
-def take_lock(fd: int) -> bool:
-    """Take the exclusive lock of an open file at once, or say that another holds it."""
-    return _try_lock(fd, shared=False)
+def take_lock(fd: int, *, shared: bool = False) -> bool:
+    """Take the exclusive or shared lock of an open file at once, or say that another holds it."""
+    try:
+        _lock(fd, wait=False, shared=shared)
+    except OSError as error:
+        if error.errno not in _NO_LOCKS_HERE and error.errno not in _LOCK_TAKEN:
+            raise
+        return error.errno in _NO_LOCKS_HERE
+    return True
 
 
 def is_locked(fd: int) -> bool:
     """Whether another holds the exclusive lock. Two who only look do not disturb each other."""
-    return not _try_lock(fd, shared=True)
+    return not take_lock(fd, shared=True)
 
 
 @contextmanager
@@ -231,16 +237,6 @@ def wait_for_lock(fd: int) -> None:
     except OSError as error:
         if error.errno not in _NO_LOCKS_HERE:
             raise
-
-
-def _try_lock(fd: int, *, shared: bool) -> bool:
-    try:
-        _lock(fd, wait=False, shared=shared)
-    except OSError as error:
-        if error.errno not in _NO_LOCKS_HERE and error.errno not in _LOCK_TAKEN:
-            raise
-        return error.errno in _NO_LOCKS_HERE
-    return True
 
 
 if sys.platform == "win32":

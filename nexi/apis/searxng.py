@@ -58,7 +58,17 @@ def searxng_error(problem: Problem) -> dict[str, Any]:
 
 
 async def search_web(request: Request) -> Response:
-    parameters, patience_s = await _read_parameters(request), getattr(request.app.state, "answer_timeout_s", ANSWER_TIMEOUT_S)
+    patience_s = getattr(request.app.state, "answer_timeout_s", ANSWER_TIMEOUT_S)
+    parameters = dict(request.query_params)  # those of the address, and over them those of a form
+    if request.method == "POST":
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in ("application/x-www-form-urlencoded", ""):
+            raise bad_request("Invalid content type", fix="send the form as application/x-www-form-urlencoded")
+        text = (await request.body()).decode("utf-8", "replace")
+        try:
+            parameters.update(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
+        except ValueError as error:
+            raise bad_request("Invalid form", fix="send at most 100 fields") from error
     query, page_text = _parse_query(parameters), parameters.get("pageno", "").strip() or "1"
     if not re.fullmatch("[0-9]{1,6}", page_text) or int(page_text) < 1:
         raise _invalid_parameter("pageno", page_text)
@@ -93,21 +103,6 @@ async def show_config(request: Request) -> Response:
 @CONTRACT.serve("GET /searxng/healthz", "Whether it is there.", ok=_TEXT, responses=HEALTH)
 async def healthz(request: Request) -> Response:
     return PlainTextResponse("OK")
-
-
-async def _read_parameters(request: Request) -> Mapping[str, str]:
-    """Those of the address, and over them those of a form."""
-    parameters: dict[str, str] = dict(request.query_params)
-    if request.method == "POST":
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in ("application/x-www-form-urlencoded", ""):
-            raise bad_request("Invalid content type", fix="send the form as application/x-www-form-urlencoded")
-        text = (await request.body()).decode("utf-8", "replace")
-        try:
-            parameters.update(parse_qsl(text, keep_blank_values=True, max_num_fields=100))
-        except ValueError as error:
-            raise bad_request("Invalid form", fix="send at most 100 fields") from error
-    return parameters
 
 
 def _parse_query(parameters: Mapping[str, str]) -> Query:

@@ -105,11 +105,13 @@ class _QuestionCommand(SavingCommand):
         write_help(self, ctx, formatter)
 
 
-def _lazy_completion(name: str) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """A function of `nexi.cli.completion`, imported when a shell asks."""
+def _lazy_completion(
+    name: str, module: str = "completion"
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """A completion function of a module of nexi.cli, imported when a shell asks."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        items: list[CompletionItem] = getattr(import_module("nexi.cli.completion"), name)(ctx, param, incomplete)
+        items: list[CompletionItem] = getattr(import_module(f"nexi.cli.{module}"), name)(ctx, param, incomplete)
         return items
 
     return complete
@@ -121,7 +123,7 @@ def main() -> None:
 
 
 @main.command("ask", cls=_QuestionCommand, context_settings=HELP)
-@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word"))
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word", "guide"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
 @click.option("--max-iter", "max_iterations", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")

@@ -69,16 +69,6 @@ def complete_template() -> list[tuple[str, str]]:
     return [(template.name, template.first_line) for template in list_templates()]
 
 
-def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    from nexi.cli import COMMANDS
-
-    if ctx.params.get("words"):
-        return []
-    return [CompletionItem(n, help=COMMANDS[n]) for n in sorted(COMMANDS) if n.startswith(incomplete)]
-
-
 @click.command("completion", epilog="\b\n" + "\n".join(f"{shell}: {line}" for shell, line in INSTALL_LINES.items()))
 @click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
 def _completion_command(shell: str) -> None:

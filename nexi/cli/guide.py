@@ -1,4 +1,4 @@
-"""What `nexi --help` and the man page show: the options of `nexi.cli` under headings, and its subcommands.
+"""What `nexi --help`, the man page and shell completion show: the options of `nexi.cli` under headings, and its subcommands.
 
 Also recognises a mistyped subcommand, so that it does not become a search that costs something.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli import COMMANDS
 from nexi.cli.exits import EXIT_USAGE
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["find_meant_command", "group_options", "resolve_typo", "write_help"]
 
@@ -42,6 +46,14 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
             formatter.write_dl(rows, col_max=28)
     with formatter.section("Commands (nexi COMMAND --help for details)"):
         formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)], col_max=28)
+
+
+def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    if ctx.params.get("words"):
+        return []
+    return [CompletionItem(n, help=COMMANDS[n]) for n in sorted(COMMANDS) if n.startswith(incomplete)]
 
 
 def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[str]:

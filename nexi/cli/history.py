@@ -68,8 +68,8 @@ _with_filters = combine_options(
 @json_option
 def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List the last N questions by day, newest first; 10 by default. One that was asked several times is one line."""
-    nothing = NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
-    _print_days(_read_newest(MAX_READ), filters, nothing, most=n, as_json=as_json, lists_all=lists_all)
+    error = NexiError("no question of that kind was asked", code="not_found", fix="`nexi history` lists all of them")
+    _print_days(_read_newest(MAX_READ), n, filters, error, as_json=as_json, lists_all=lists_all)
 
 
 @_history_command.command("search", context_settings=HELP)
@@ -81,8 +81,8 @@ def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | 
     history = find_entries(text)
     _warn_about_damage(history)
     message = f"no question or answer contains {clean_line(text)[:60]!r}"
-    nothing = NexiError(message, code="not_found", fix="`nexi history` lists past searches")
-    _print_days(history, filters, nothing, most=None, as_json=as_json, lists_all=lists_all)
+    error = NexiError(message, code="not_found", fix="`nexi history` lists past searches")
+    _print_days(history, None, filters, error, as_json=as_json, lists_all=lists_all)
 
 
 @_history_command.command("show", context_settings=HELP)
@@ -163,19 +163,13 @@ def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None
 
 
 def _print_days(
-    history: HistoryRead,
-    filters: dict[str, str | None],
-    nothing: NexiError,
-    *,
-    most: int | None,
-    as_json: bool,
-    lists_all: bool,
+    history: HistoryRead, most: int | None, filters: dict[str, str | None], error: NexiError, *, as_json: bool, lists_all: bool
 ) -> None:
-    """Print previews under the names of their days; in JSON every entry has its own place. Raises `nothing` for no match."""
-    wanted = [(name, value) for name, value in filters.items() if value]
-    entries = [entry for entry in history.entries if all(getattr(entry, name) == value for name, value in wanted)]
+    """Print previews under the names of their days; in JSON every entry has its own place. Raises the error for no match."""
+    conditions = [(name, value) for name, value in filters.items() if value]
+    entries = [entry for entry in history.entries if all(getattr(entry, name) == value for name, value in conditions)]
     if not entries:
-        raise nothing
+        raise error
     if as_json:
         return _print_json(HistoryRead(entries[:most], history.damaged))
     groups = [[entry] for entry in entries] if lists_all else fold_repeats(entries)

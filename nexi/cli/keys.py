@@ -43,11 +43,9 @@ def _terminal_fd() -> int | None:
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         return None
     for stream in (sys.stderr, sys.stdout):
-        try:
+        with suppress(OSError, ValueError):
             if stream is not None and os.isatty(stream.fileno()):
                 return stream.fileno()
-        except (OSError, ValueError):
-            continue
     return None
 
 
@@ -83,26 +81,21 @@ class _TerminalEcho(KeyEcho):
         """Turn echo off, unless in the background: the system would stop the job for changing its terminal."""
         import termios
 
-        try:
-            if not self._is_foreground():
-                return
-            attributes = termios.tcgetattr(self._fd)
-            self._before = self._before or [*attributes]
-            attributes[LOCAL_MODES] &= ~termios.ECHO
-            termios.tcsetattr(self._fd, termios.TCSANOW, attributes)
-        except (OSError, termios.error):
-            return
+        with suppress(OSError, termios.error):
+            if self._is_foreground():
+                attributes = termios.tcgetattr(self._fd)
+                self._before = self._before or [*attributes]
+                attributes[LOCAL_MODES] &= ~termios.ECHO
+                termios.tcsetattr(self._fd, termios.TCSANOW, attributes)
 
     def _restore_echo(self) -> None:
         if self._before is None:
             return
         import termios
 
-        try:
+        with suppress(OSError, termios.error):  # the terminal may be gone
             if self._is_foreground():
                 termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
-        except (OSError, termios.error):
-            return  # the terminal is gone
 
     def _is_foreground(self) -> bool:
         return os.tcgetpgrp(self._fd) == os.getpgrp()

@@ -70,28 +70,24 @@ def _models_command(probe: bool, as_json: bool) -> None:
     in use. Use another with `-m MODEL`, or set it with `nexi config set model MODEL`. With --probe the model is tested instead:
     three requests show whether it gets tools or passages, and 60 pairs (about 12,000 tokens) how far a judge's verdicts count.
     """
-    from nexi.app.pair_models import describe_grade
-
     if not probe:
         return _print_models(asyncio.run(list_models(load_config())), as_json=as_json)
-    model, approach, judge, grade = run_with_nexi(_probe_models)
+    from nexi.app.approach import probe_tool_use
+    from nexi.app.pair_models import describe_grade, grade_judge
+
+    async def probe_models(nexi: Nexi) -> tuple[str, Approach, str, Grade]:
+        if nexi.config.endpoint("judge").is_extractive:
+            raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
+        gate = nexi.gate()
+        answering, judge = gate.open_llm("answer", "probe"), gate.open_llm("judge", "probe")
+        approach = await probe_tool_use(nexi.config, answering)
+        return answering.name, approach, judge.name, await grade_judge(nexi.config, judge, nexi.clock)
+
+    model, approach, judge, grade = run_with_nexi(probe_models)
     if as_json:
         judge_grade = {"model": judge, **grade.as_json(), "may_raise": grade.may_raise}
         return print_json({"schema": SCHEMA, "judge": judge_grade, "answer": {"model": model, "approach": approach}})
     return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
-
-
-async def _probe_models(nexi: Nexi) -> tuple[str, Approach, str, Grade]:
-    """Test the answering model and the judge, and save the results. Raises NexiError if no model is configured."""
-    from nexi.app.approach import probe_tool_use
-    from nexi.app.pair_models import grade_judge
-
-    if nexi.config.endpoint("judge").is_extractive:
-        raise NexiError("there is no judge to test", cause="no model is configured", fix="nexi config setup")
-    gate = nexi.gate()
-    answering, judge = gate.open_llm("answer", "probe"), gate.open_llm("judge", "probe")
-    approach = await probe_tool_use(nexi.config, answering)
-    return answering.name, approach, judge.name, await grade_judge(nexi.config, judge, nexi.clock)
 
 
 async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:

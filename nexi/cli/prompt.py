@@ -12,7 +12,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -141,28 +142,22 @@ def _key_bindings() -> KeyBindings:
 
 def read_inputs(path: Path) -> Iterator[str]:
     """Yield earlier inputs, latest first; skip damaged lines."""
-    try:
-        for number, line in enumerate(lines_from_end(path)):
-            if number > MAX_HISTORY_LINES:
-                return
+    with suppress(OSError):
+        for line in islice(lines_from_end(path), MAX_HISTORY_LINES + 1):
             try:
                 text = json.loads(line)
             except ValueError:
                 continue
             if isinstance(text, str) and text:
                 yield text
-    except OSError:
-        return
 
 
 def save_input(path: Path, text: str) -> None:
     """Add an input to the file, which keeps the latest, one JSON string per line."""
     latest = [text[:MAX_INPUT_CHARS], *read_inputs(path)][:MAX_HISTORY_LINES]
-    try:
+    with suppress(OSError):
         make_private_directory(path.parent)
         replace_file(path, "".join(json.dumps(item) + "\n" for item in reversed(latest)).encode())
-    except OSError:
-        return
 
 
 class _LinePrompt:

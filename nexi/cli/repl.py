@@ -22,8 +22,8 @@ from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_ne
 from nexi.cli.evidence import browser_address, open_browser, select_sources, show_evidence
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts, handle_signal
 from nexi.cli.history import DEFAULT_LISTED, _show_last_n
-from nexi.cli.open_question import describe_choices, narrow_by_reply
 from nexi.cli.options import FOCUS_KINDS
+from nexi.cli.research import describe_choices, narrow_by_reply
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, warn_without_model
 from nexi.cli.runs import export_answer
 from nexi.cli.settings import run_setup

@@ -1,4 +1,8 @@
-"""`nexi research` and `nexi --deep`: a research run from its plan to its report."""
+"""`nexi research` and `nexi --deep`: a research run from its plan to its report.
+
+At a terminal it asks what a question means before it is researched, where it leaves that open. In a pipe nothing is asked, and
+the report is about each reading.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
+from nexi.answers.answered import narrow_question
 from nexi.cli.completion import complete_space
 from nexi.cli.delivery import chosen_vault, deliver_report, output_path
-from nexi.cli.exits import Interrupts, exit_unless_answered
+from nexi.cli.exits import EXIT_CANCELLED, Interrupts, exit_unless_answered
 from nexi.cli.flags import AskFlags, parse_flags
-from nexi.cli.open_question import ask_back
 from nexi.cli.options import (
     HELP,
     MORE_THAN_ZERO,
@@ -34,11 +38,15 @@ from nexi.cli.runner import (
     warn_without_model,
 )
 from nexi.events import AgendaProposed, Event
-from nexi.output import is_tty
+from nexi.output import clean_line, is_tty, print_note, write
 
 if TYPE_CHECKING:
-    from nexi.app import Run
+    from nexi.app import Run, RunRequest
+    from nexi.app.open_question import OpenQuestion
     from nexi.cli.keys import KeyEcho
+    from nexi.config import Config
+
+ALL = "0"  # the number of all readings of a question
 
 
 @click.command("research", cls=SavingCommand, context_settings=HELP)
@@ -101,3 +109,35 @@ def run_research(question: str, flags: AskFlags) -> None:
         result = run_with_nexi(lambda nexi: follow_run(nexi.run(request), screen, interrupts, on_event), config)
         deliver_report(result, flags.output, screen, vault=vault)
     exit_unless_answered(result)
+
+
+def ask_back(config: Config, request: RunRequest) -> str:
+    """The question as the user means it; unchanged where it is clear, or where the user wants all that it may mean."""
+    open_question = run_with_nexi(lambda nexi: nexi.find_open_question(request), config)
+    if not open_question:
+        return request.question
+    print_note(describe_choices(open_question), None)
+    write("> ", sys.stderr)
+    try:
+        reply = sys.stdin.readline()
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_CANCELLED) from None
+    if not reply:
+        raise click.Abort
+    return narrow_by_reply(request.question, open_question, reply.strip())
+
+
+def describe_choices(open_question: OpenQuestion) -> str:
+    """The question back, with the number of each reading."""
+    if open_question.kind:
+        return f"Which {open_question.kind} do you mean? Type its name, or {ALL} to research the question as it is."
+    choices = [f"{number} {clean_line(reading)}" for number, reading in enumerate(open_question.readings, 1)]
+    return f"Which one do you mean? Type its number: {' · '.join((*choices, f'{ALL} all of them'))}"
+
+
+def narrow_by_reply(question: str, open_question: OpenQuestion, reply: str) -> str:
+    """The question about the reading of that number, or about what was typed; unchanged for all of them."""
+    readings = open_question.readings
+    if reply.isdecimal() and 0 < int(reply) <= len(readings):
+        return narrow_question(question, readings[int(reply) - 1])
+    return question if reply in ("", ALL) or reply.isdecimal() else narrow_question(question, reply)

@@ -92,7 +92,7 @@ def run_first_time_setup(
     an address with a key. With a `container_engine`, who has no SearXNG is asked whether nexi may start one.
     """
     env = os.environ if env is None else env
-    say = say or _print_line
+    say = say or partial(print, file=sys.stderr)
     config = load_config(path, {name: env[name] for name in PLACE_VARIABLES if name in env})
     say(f"These settings are saved in {config.config_path}. Enter keeps the value in brackets; {REMOVE} removes a key.")
     dialogue = _Dialogue(config, ask or _read_line, ask_secret or partial(getpass.getpass, stream=sys.stderr), say, list_models)
@@ -104,7 +104,9 @@ def run_first_time_setup(
             if window and "max_context" not in answers and (size := window(answers["base_url"], answers["model"])):
                 answers["max_context"] = size
                 say(f"The context window of {answers['model']} is {size} tokens.")
-            if not find_failures or not find_failures(answers) or dialogue.wants_to_save():
+            if not find_failures or not find_failures(answers):
+                break
+            if dialogue.ask("Save anyway? [y/N] (N asks again): ").strip().lower() in ("y", "yes"):
                 break
     except EOFError as error:
         raise ConfigError("setup was not completed", cause="the input ended", fix="run `nexi config setup` again") from error
@@ -156,9 +158,6 @@ class _Dialogue:
         answer = self.ask(f"{text} [{'Y/n' if is_allowed else 'y/N'}]: ").strip().lower()
         return answer in ("y", "yes") if answer else is_allowed
 
-    def wants_to_save(self) -> bool:
-        return self.ask("Save anyway? [y/N] (N asks again): ").strip().lower() in ("y", "yes")
-
     def _choose_offer(self, offers: Sequence[ModelOffer]) -> dict[str, Any]:
         """The settings of the offer that the user chooses by number; none if the user wants another URL."""
         if not offers:
@@ -195,10 +194,6 @@ class _Dialogue:
             if not problems:
                 return answer
             self.say("; ".join(problems))
-
-
-def _print_line(text: str) -> None:
-    sys.stderr.write(text + "\n")
 
 
 def _read_line(prompt: str) -> str:

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from nexi.output.proof import GOOD, SIGNS, VERDICT_WORDS, claim_json, evidence_line, proof_json
 from nexi.text.controls import clean_line
-from nexi.types import STANDINGS, Claim, Verdict
+from nexi.types import STANDINGS, Verdict
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import CitationFigures, SourceState, Verification
@@ -207,7 +207,14 @@ def _list_audit_sections(result: Verification, verbose: bool) -> list[str]:
                 lines.append(f"  - {evidence_line(e) if is_shown else f'[{e.number}] {VERDICT_WORDS[e.verdict]}'}")
         parts += ["## Sentences with citations", "\n".join(lines)]
     if uncited:
-        parts += ["## Sentences without a citation", "\n".join(_uncited_line(result, claim) for claim in uncited)]
+        lines = []
+        for claim in uncited:
+            elsewhere = [f"[{e.number}]" for e in claim.evidence if e.verdict in GOOD]
+            note = f" ({', '.join(elsewhere)} would support it)" if elsewhere else ""
+            note = f" ({clean_line(claim.reason)})" if result.is_covered(claim) else note
+            note = f" (contradicted: {clean_line(claim.reason)})" if claim.verdict is Verdict.CONTRADICTED else note
+            lines.append(f"- {SIGNS[claim.verdict]} line {result.line_of(claim)}: {_shorten(claim.text)}{note}")
+        parts += ["## Sentences without a citation", "\n".join(lines)]
     if unread or result.document.lost:
         lost = [f"- [{number}] names nothing: no source with this number is listed" for number in result.document.lost]
         parts += ["## Links that could not be read", "\n".join([*map(_source_markdown, unread), *lost])]
@@ -215,14 +222,6 @@ def _list_audit_sections(result: Verification, verbose: bool) -> list[str]:
     if readable:
         parts += ["## Pages read", "\n".join(_source_markdown(state, with_state=False) for state in readable)]
     return parts
-
-
-def _uncited_line(result: Verification, claim: Claim) -> str:
-    elsewhere = [f"[{e.number}]" for e in claim.evidence if e.verdict in GOOD]
-    note = f" ({', '.join(elsewhere)} would support it)" if elsewhere else ""
-    note = f" ({clean_line(claim.reason)})" if result.is_covered(claim) else note
-    note = f" (contradicted: {clean_line(claim.reason)})" if claim.verdict is Verdict.CONTRADICTED else note
-    return f"- {SIGNS[claim.verdict]} line {result.line_of(claim)}: {_shorten(claim.text)}{note}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -132,7 +132,7 @@ def parse_chat_request(body: ChatBody, user_agent: str = "") -> _ChatRequest:
         user_agent.lower().startswith(shapes.CLIENTS_WITHOUT_ANNOTATIONS) if body.sources is None else body.sources,
         body.search is not False,
         function,
-        not function and shapes.has_function_tools(body.tools),
+        not function and bool(shapes.list_functions(body.tools)),
         most,
         streams=bool(body.stream),
         includes_usage=bool(body.stream_options and body.stream_options.include_usage),

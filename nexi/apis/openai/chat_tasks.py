@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from nexi.app import Nexi
+from nexi.app import Nexi, RunRequest
 from nexi.types import Message, Reply
 
 __all__ = ["reply_without_search"]
@@ -69,24 +69,18 @@ def is_small_talk(text: str) -> bool:
 
 
 async def reply_without_search(
-    nexi: Nexi,
-    question: str,
-    earlier: Sequence[Message],
-    instructions: str,
-    *,
-    searches: bool,
-    is_local: bool,
-    max_tokens: int | None,
+    nexi: Nexi, run: RunRequest, earlier: Sequence[Message], *, searches: bool, max_tokens: int | None
 ) -> Reply | None:
     """The reply to a message that needs no search; None for a question. Raises LLMError.
 
     A client that knows its message to be a task says so: then `searches` is False.
     """
+    question, instructions = run.question, run.system_prompt
     if searches and is_small_talk(question):
         return Reply(SMALL_TALK_REPLY)
     if searches and not is_chat_task(question, instructions):
         return None
-    model = None if is_local else nexi.plain_model()
+    model = None if run.is_local else nexi.plain_model()
     if model is None:
         return Reply(_simple_task_reply(question, instructions))
     system = [Message("system", instructions)] if instructions else []

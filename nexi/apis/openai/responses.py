@@ -161,7 +161,7 @@ def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
         schema,
         bool(body.sources),
         function=function,
-        ignores_tools=not function and shapes.has_function_tools(body.tools),
+        ignores_tools=not function and bool(shapes.list_functions(body.tools)),
         max_tokens=body.max_output_tokens,
         streams=bool(body.stream),
         is_background=is_background,

@@ -136,18 +136,10 @@ class ModelRequest(Struct, frozen=True):
 
     async def reply_without_search(self, nexi: Nexi) -> Reply | None:
         """The reply where no run is needed. Raises LLMError."""
-        run = self.run
         if self.function:
             return None
-        return await reply_without_search(
-            nexi,
-            run.question,
-            self.session.messages,
-            run.system_prompt,
-            searches=self.searches,
-            is_local=run.is_local,
-            max_tokens=self.max_tokens,
-        )
+        earlier = self.session.messages
+        return await reply_without_search(nexi, self.run, earlier, searches=self.searches, max_tokens=self.max_tokens)
 
     def require_writer(self, nexi: Nexi) -> None:
         """Refuse JSON where no model can write it. Raises Refused."""
@@ -226,7 +218,7 @@ def parse_forced_function(tools: ClientTools, choice: ToolChoice) -> tuple[str, 
 
     The models call no other tools of a client, which would wait for a call in vain. Raises Refused.
     """
-    functions, name = _list_functions(tools), ""
+    functions, name = list_functions(tools), ""
     kind = choice.type if isinstance(choice, ClientTool) else choice
     if kind == "required" and len(functions) == 1:
         name = next(iter(functions))
@@ -240,11 +232,7 @@ def parse_forced_function(tools: ClientTools, choice: ToolChoice) -> tuple[str, 
     return name, functions[name]
 
 
-def has_function_tools(tools: ClientTools) -> bool:
-    return bool(_list_functions(tools))
-
-
-def _list_functions(tools: ClientTools) -> dict[str, Mapping[str, Any]]:
+def list_functions(tools: ClientTools) -> dict[str, Mapping[str, Any]]:
     """The schemas of the functions among the tools, by name."""
     functions = [tool.function or tool for tool in tools or () if tool.type == "function"]
     return {f.name: {"type": "object"} if f.parameters is None else f.parameters for f in functions if f.name}

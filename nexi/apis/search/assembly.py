@@ -80,16 +80,14 @@ class Chains:
         if names := self._settings.backends:
             backends = {b.name: b for b in usual}
             usual = tuple(b for n in names if (b := backends.get(n) or self._extra_backend(n)))
-        if name:
-            first = next((b for b in usual if b.name == name), None)
-            if first is None and name in OFFERED and not names:
-                first = self._extra_backend(name)
-        else:
-            first = usual[0] if usual else None
-        others = tuple(b for b in usual if b.name != name) if name else usual[1:]
-        if first is None:
-            return others if self._settings.fallback else ()
-        return (first, *others) if self._settings.fallback else (first,)
+        if not name:
+            return usual if self._settings.fallback else usual[:1]
+        first = next((b for b in usual if b.name == name), None)
+        if first is None and name in OFFERED and not names:
+            first = self._extra_backend(name)
+        preferred: tuple[SearchBackend, ...] = () if first is None else (first,)
+        others = tuple(b for b in usual if b.name != name)
+        return (*preferred, *others) if self._settings.fallback else preferred
 
     def _extra_backend(self, name: str) -> SearchBackend | None:
         """A backend outside the chain; None where it is not set up."""

@@ -38,12 +38,10 @@ def excerpt_text(text: str, query: str, room: int) -> str:
     if not pieces:
         return cut_at_word(text, room)
     parts: list[str] = []
-    last = -1
     for place in sorted(pieces):
-        if place != last + 1:
+        if place and place - 1 not in pieces:
             parts.append(GAP)
         parts.append(pieces[place])
-        last = place
     return "\n\n".join(parts)[:room]
 
 

@@ -89,12 +89,12 @@ class SearchService:
     async def snippet_rank(self, data: object) -> dict[str, Any]:
         """The best candidates by one model call, or the first ones. Raises QuestionError."""
         ports = self._ports
-        return await snippets.rank_snippets(data, ports.llm(), clock=ports.clock, emit=ports.emit, prompts=ports.prompts)
+        return await snippets.rank_snippets(data, ports.llm(), ports.clock, ports.emit, ports.prompts)
 
     async def llm_query(self, data: object) -> dict[str, Any]:
         """A search query for what a user wrote, by one model call, or the user's own words. Raises QuestionError."""
         ports = self._ports
-        return await snippets.rewrite_query(data, ports.llm(), clock=ports.clock, emit=ports.emit, prompts=ports.prompts)
+        return await snippets.rewrite_query(data, ports.llm(), ports.clock, ports.emit, ports.prompts)
 
     async def read(self, url: str, limits: FetchLimits) -> Page | FetchError:
         """One page, or why not."""

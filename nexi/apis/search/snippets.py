@@ -68,9 +68,7 @@ class RewriteBody(ModelCall, frozen=True, kw_only=True):
     text: Annotated[str, Meta(min_length=1, max_length=100_000)]
 
 
-async def rank_snippets(
-    data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None
-) -> dict[str, Any]:
+async def rank_snippets(data: object, llm: LLM | None, clock: Clock, emit: Emit, prompts: Path | None) -> dict[str, Any]:
     """`{"pick": [...], "fallback_used": ...}`, the best candidates first. Raises QuestionError."""
     request = read_body(data, RankBody)
     query = query_text(request.query)
@@ -103,9 +101,7 @@ async def rank_snippets(
     return {**name, "pick": picks, "urls": urls, "fallback_used": pick.fell_back, "reason": reason, **why}
 
 
-async def rewrite_query(
-    data: object, llm: LLM | None, *, clock: Clock, emit: Emit, prompts: Path | None = None
-) -> dict[str, Any]:
+async def rewrite_query(data: object, llm: LLM | None, clock: Clock, emit: Emit, prompts: Path | None) -> dict[str, Any]:
     """`{"query": ..., "fallback_used": ...}`: what to search for, from what a user wrote. Raises QuestionError."""
     request = read_body(data, RewriteBody)
     own = clean_query(request.text)
