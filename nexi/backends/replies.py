@@ -39,8 +39,9 @@ def check_status(service: str, status: int, headers: Mapping[str, str], body: by
         fix = "a login or a new address is the usual reason; try again later, or correct the address of the service"
         raise BackendError(f"{service} sends us elsewhere", code="redirect", cause=target, fix=fix)
     if status >= 500:
-        message, fix = f"{service} has a fault", "try again later"
-        raise BackendError(message, code="server_error", cause=cause, fix=fix, retryable=True, retry_after=wish)
+        raise BackendError(
+            f"{service} has a fault", code="server_error", cause=cause, fix="try again later", retryable=True, retry_after=wish
+        )
     fix = "change the query"
     raise BackendError(f"{service} did not accept the query", code="bad_query", cause=cause, fix=fix, actor="model")
 
