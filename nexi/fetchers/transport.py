@@ -99,7 +99,7 @@ class Transport:
                     raise _proxy_error(self._proxy_url, url, response.status)
                 yield TransportAnswer(response.status, _fold_headers(response.headers), response.aiter_stream())
             finally:
-                if http2.is_used(response):
+                if response.extensions.get("http_version") == b"HTTP/2":
                     await http2.cancel_response(response, self._cancel_timeout_s)
                 else:
                     await response.aclose()
