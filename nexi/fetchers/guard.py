@@ -24,7 +24,6 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.urls import Url
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 

@@ -20,7 +20,6 @@ MAX_VALUE_CHARS = 200_000
 _ENTRY = re.compile(r"@(\w{1,40})\s*[{(]\s*([^\s,{}]{1,200})\s*,")
 _FIELD = re.compile(r"\s*([A-Za-z][\w-]{0,60})\s*=\s*")
 _WORD = re.compile(r"[^\s,{}\"#]+")
-_YEAR = re.compile(r"\d{4}")
 
 
 class LibraryItem(Struct, frozen=True):
