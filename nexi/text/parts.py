@@ -231,9 +231,11 @@ def split_enumeration(part: str) -> list[str]:
         or not 1 < len(lengths) <= MAX_CONJUNCTS
         or max(lengths) > MAX_CONJUNCT_WORDS
         or any(match[2] for match in _PRONOUN.finditer(" ".join(last)))  # "run a program and get its output"
-        or _is_one_name(tokens, first, items, last)
     ):
         return [part]
+    articles = (items[0][0].lower(), tokens[first - 1].lower() if first else "")
+    if len(items) == 1 and "the" in articles and items[0][-1][:1].isupper() and last[0][:1].isupper():
+        return [part]  # "the French and Indian War" is one name: capitals on both sides after one article
     extra = len(items[0]) - max(map(len, (*items[1:], last)))
     if extra > 0:  # "how do owls hunt, nest and sleep": what all have in common
         first, items[0] = first + extra, items[0][extra:]
@@ -258,12 +260,6 @@ def _agree(head: Sequence[str], item: Sequence[str]) -> list[str]:
     """Put a verb before one of several things into the singular."""
     singular = {"are": "is", "were": "was"}.get(head[-1].lower()) if not item[-1].endswith("s") else None
     return [*head[:-1], singular] if singular else list(head)
-
-
-def _is_one_name(tokens: Sequence[str], first: int, items: Sequence[Sequence[str]], last: Sequence[str]) -> bool:
-    """Whether "the French and Indian War" is one name: capitals on both sides after one article."""
-    article = "the" in (items[0][0].lower(), tokens[first - 1].lower() if first else "")
-    return len(items) == 1 and article and items[0][-1][:1].isupper() and last[0][:1].isupper()
 
 
 def _read_conjunct(tokens: Sequence[str], start: int, items: Sequence[Sequence[str]]) -> list[str]:
