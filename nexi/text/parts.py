@@ -115,7 +115,7 @@ def find_subject(part: str) -> str:
 
 
 def find_object(part: str, subject: str) -> str:
-    """The things that the subject of a question does something to: `foreign keys` of "Why does Zorb not enforce foreign keys"."""
+    """The things that a subject of a question does something to: `foreign keys` of "Why does Zorb not enforce foreign keys"."""
     # Those of "which permits does Zorb need" stand before it.
     if (asked := _ASKED_THINGS.match(part)) and _is_plural(asked[1]):
         return asked[1]
