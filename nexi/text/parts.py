@@ -243,7 +243,11 @@ def split_enumeration(part: str) -> list[str]:
     is_comparison = [word.lower() for word in head] == ["compare"]
     if not head or not last or not (tail or len(items) > 1 or is_comparison or head[-1].lower() in _PREPOSITIONS | _ARTICLES):
         return [part]
-    return [_join_words([*_agree(head, item), *item, *tail]) + part[len(body) :].strip() for item in (*items, last)]
+    verb = {"are": "is", "were": "was"}.get(head[-1].lower(), head[-1])  # before one of several things
+    return [
+        _join_words([*head[:-1], head[-1] if item[-1].endswith("s") else verb, *item, *tail]) + part[len(body) :].strip()
+        for item in (*items, last)
+    ]
 
 
 def _find_parallel(tokens: Sequence[str], at: int) -> int:
@@ -252,12 +256,6 @@ def _find_parallel(tokens: Sequence[str], at: int) -> int:
     if opening[0] not in _ARTICLES:
         return 0
     return next((i for i in range(1, at - 1) if [word.lower() for word in tokens[i : i + 2]] == opening), 0)
-
-
-def _agree(head: Sequence[str], item: Sequence[str]) -> list[str]:
-    """Put a verb before one of several things into the singular."""
-    singular = {"are": "is", "were": "was"}.get(head[-1].lower()) if not item[-1].endswith("s") else None
-    return [*head[:-1], singular] if singular else list(head)
 
 
 def _read_conjunct(tokens: Sequence[str], start: int, items: Sequence[Sequence[str]]) -> list[str]:
