@@ -90,7 +90,10 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in scores]
     threshold = _choose_threshold(layout.blocks, chances, head.genre)
     keeps = _keep_gaps(layout.blocks, [chance >= threshold for chance in chances])
-    keeps = _keep_code_boxes(layout, keeps, chances, head)
+    has_code = head.genre == OTHER and layout.root.code >= MUCH_CODE
+    has_code = has_code or sum(block.box.tag == "pre" for block in layout.blocks) >= SOME_CODE
+    if has_code:
+        keeps = _keep_code_boxes(layout, keeps, chances, head)
     if head.genre == OTHER:
         keeps = _keep_sections(layout.blocks, keeps, chances)
     for n in range(len(keeps) - 2, -1, -1):  # a heading stays with the text that it stands over
@@ -102,7 +105,7 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
         keep and id(block.box) not in banners and not _is_aside(block, head)
         for keep, block in zip(keeps, layout.blocks, strict=True)
     ]
-    return keeps if _has_code(layout, head) else _drop_copies(layout.blocks, keeps)  # a manual says again what holds again
+    return keeps if has_code else _drop_copies(layout.blocks, keeps)  # a manual says again what holds again
 
 
 def settle_genre(layout: Layout, head: PageHead) -> PageHead:
@@ -253,16 +256,9 @@ def _keep_sections(blocks: list[LayoutBlock], keeps: list[bool], chances: list[f
     return keeps
 
 
-def _has_code(layout: Layout, head: PageHead) -> bool:
-    is_full = head.genre == OTHER and layout.root.code >= MUCH_CODE
-    return is_full or sum(block.box.tag == "pre" for block in layout.blocks) >= SOME_CODE
-
-
 def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], head: PageHead) -> list[bool]:
     """A box with code in it that is mostly content is all content: documentation keeps its notes, signatures and tables."""
     # Below an article it may also hold a form for comments, which is not.
-    if not _has_code(layout, head):
-        return keeps
     words_of_code = layout.root.code if head.genre == OTHER else 0
     boxes = [box for box in layout.boxes if box.blocks]
     words = dict.fromkeys(map(id, boxes), 0)

@@ -211,7 +211,16 @@ class PageFeatures:
         self._holders = reduce(
             or_, [_TAG_BIT[box.tag] for box in self.boxes if box.tag in _HOLDERS and box.chars > 0.3 * self.chars], 0
         )
-        self._heart = self._find_heart()
+        # The box with most running text right inside it, and those around it, by distance.
+        running_chars: Counter[int] = Counter()
+        for block in self.blocks:
+            if block.box.paragraphs and block.box.parent is not None:
+                running_chars[id(block.box.parent)] += block.box.paragraphs
+                if block.box.parent.parent is not None:
+                    running_chars[id(block.box.parent.parent)] += block.box.paragraphs // 2
+        top = max(running_chars, key=lambda key: running_chars[key], default=0)
+        heart = next((box for box in self.boxes if id(box) == top), None)
+        self._heart = {id(around): distance for distance, around in enumerate(heart.climb())} if heart else {}
         self._alike: dict[tuple[int, str, str], Sum] = {}
         self._inherit()
         # The boxes that call themselves comments, and what is in them; one around the whole page is none.
@@ -300,18 +309,6 @@ class PageFeatures:
             return [sums[kind, place, "none"] for place in places]
         before = [sums[kind, place, "before"] for place in places[:title]]
         return before + [sums[kind, place, bisect_right(_AFTER, n)] for n, place in enumerate(places[title:])]
-
-    def _find_heart(self) -> dict[int, int]:
-        """The box with most running text right inside it, and those around it, by distance."""
-        running: Counter[int] = Counter()
-        for block in self.blocks:
-            if block.box.paragraphs and block.box.parent is not None:
-                running[id(block.box.parent)] += block.box.paragraphs
-                if block.box.parent.parent is not None:
-                    running[id(block.box.parent.parent)] += block.box.paragraphs // 2
-        top = max(running, key=lambda key: running[key], default=0)
-        box = next((box for box in self.boxes if id(box) == top), None)
-        return {id(around): distance for distance, around in enumerate(box.climb())} if box else {}
 
     def _inherit(self) -> None:
         """Give each box the names that some box around it has, each once, and how near it is to the densest box."""

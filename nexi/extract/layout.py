@@ -102,7 +102,19 @@ class Layout:
         self.touching: list[Node] = []
         self._walk_tree()
         self.deepest = max(box.depth for box in self.boxes)
-        self.chars = self._measure_text()
+        self.chars = 0
+        for block in self.blocks:
+            words = " ".join(block.parts).split()
+            block.text, block.words = " ".join(words), len(words)
+            size = len(block.text)
+            block.start, self.chars = self.chars, self.chars + size
+            block.linked = min(block.linked, size)
+            box = block.box
+            box.chars, box.linked, box.blocks = size, block.linked, 1
+            box.paragraphs = size if size >= PARAGRAPH and block.linked < 0.4 * size else 0
+        for box in reversed(self.boxes):  # children come after their parents
+            if box.blocks and box.parent is not None:
+                box.parent.add_sums(box)
         self._count_repeats()
 
     def drop_boxes(self, boxes: Collection[Box]) -> None:
@@ -170,22 +182,6 @@ class Layout:
         is_within = _is_above(before.parent, node) or _is_above(node.parent, before)
         if not is_within and (len(text) > 1 or len(block.parts[-1]) > 1):
             self.touching.append(node)
-
-    def _measure_text(self) -> int:
-        total = 0
-        for block in self.blocks:
-            words = " ".join(block.parts).split()
-            block.text, block.words = " ".join(words), len(words)
-            size = len(block.text)
-            block.start, total = total, total + size
-            block.linked = min(block.linked, size)
-            box = block.box
-            box.chars, box.linked, box.blocks = size, block.linked, 1
-            box.paragraphs = size if size >= PARAGRAPH and block.linked < 0.4 * size else 0
-        for box in reversed(self.boxes):  # children come after their parents
-            if box.blocks and box.parent is not None:
-                box.parent.add_sums(box)
-        return total
 
     def _count_repeats(self) -> None:
         """Boxes without text are not counted, and have no alike ones."""

@@ -80,20 +80,16 @@ def read_page_head(tree: Tree, parts: Sequence[Node], url: str) -> PageHead:
             meta.setdefault(name.lower(), node.getattr("content") or "")
     title = (meta.get("og:title") or tree.title or "")[:MAX_TITLE_CHARS].lower()
     description = meta.get("description") or meta.get("og:description") or ""
-    genre = _find_genre(meta, types, (tree.body.getattr("class") or "").lower())
+    open_graph, body_class = meta.get("og:type", "").strip().lower(), (tree.body.getattr("class") or "").lower()
+    genre = GOODS if types & _GOODS or open_graph.startswith("product") else OTHER
+    if types & _THREADS:
+        genre = THREAD
+    elif types & _ARTICLES or not _DATES.isdisjoint(meta) or _POST.search(body_class):
+        genre = ARTICLE
+    elif open_graph == "article":
+        genre = MAYBE_ARTICLE
     authors.add(meta.get("author", "").lower())
     people = frozenset(author for author in authors if len(author.split()) in (2, 3))
     return PageHead(
         genre, frozenset(title.split()), description, article, people, _ARTICLE_PATH.search(urlsplit(url).path) is not None
     )
-
-
-def _find_genre(meta: dict[str, str], types: set[str], body_class: str) -> str:
-    open_graph = meta.get("og:type", "").strip().lower()
-    if types & _THREADS:
-        return THREAD
-    if types & _ARTICLES or not _DATES.isdisjoint(meta) or _POST.search(body_class):
-        return ARTICLE
-    if open_graph == "article":
-        return MAYBE_ARTICLE
-    return GOODS if types & _GOODS or open_graph.startswith("product") else OTHER

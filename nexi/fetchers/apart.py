@@ -53,10 +53,8 @@ async def read_apart(
     timer: asyncio.Timeout | None = None,
     program: str = WORKER_PROGRAM,
 ) -> Extracted:
-    """Text and metadata of a document; `kind` is its media type. Raises FetchError.
-
-    `languages` are those of its pictures; people take turns by `whose` it is; `timer` stands while others are read.
-    """
+    """Text and metadata of a document; `kind` is its media type. Raises FetchError."""
+    # `languages` are those of its pictures; people take turns by `whose` it is; `timer` stands while others are read.
     free = _workers.setdefault(asyncio.get_running_loop(), {})
     worker = free.setdefault(origin, FairPlaces(MAX_WORKERS[origin]))
     with pause_timeout(timer) if timer else nullcontext():

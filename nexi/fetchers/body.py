@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
@@ -57,21 +57,18 @@ def accepted_encodings() -> str:
     return ", ".join(["gzip", "deflate", *optional])
 
 
-class _Decoder(Protocol):
+class _Decoder:
+    """A body as it came; the others undo an encoding."""
+
     @property
-    def is_complete(self) -> bool: ...
-
-    def feed(self, chunk: bytes, room: int) -> bytes: ...
-
-
-class _Plain:
-    is_complete = True
+    def is_complete(self) -> bool:
+        return True
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         return chunk[:room]
 
 
-class _Inflater:
+class _Inflater(_Decoder):
     def __init__(self, wbits: int) -> None:
         self._wbits = wbits
         self._zlib = zlib.decompressobj(wbits)
@@ -106,7 +103,7 @@ class _Inflater:
         return out
 
 
-class _Brotli:
+class _Brotli(_Decoder):
     def __init__(self) -> None:
         brotli: Any = import_module("brotli")
         self._brotli: Any = brotli.Decompressor()
@@ -128,7 +125,7 @@ class _Brotli:
             raise _decoding_error(str(error)) from error
 
 
-class _Zstd:
+class _Zstd(_Decoder):
     def __init__(self) -> None:
         zstandard: Any = import_module("zstandard")
         self._library: Any = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
@@ -164,7 +161,7 @@ class _Zstd:
 
 
 _DECODERS: Mapping[str, Callable[[], _Decoder]] = {
-    **dict.fromkeys(("", "identity"), _Plain),
+    **dict.fromkeys(("", "identity"), _Decoder),
     **dict.fromkeys(("gzip", "x-gzip"), partial(_Inflater, _GZIP)),
     "deflate": partial(_Inflater, zlib.MAX_WBITS),
     "br": _Brotli,

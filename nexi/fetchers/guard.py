@@ -13,6 +13,7 @@ import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,7 +24,6 @@ from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.urls import Url
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 
@@ -106,7 +106,13 @@ class AddressGuard:
         candidates = list(addresses)
         if self._is_allowed_name(host, port):
             return candidates
-        reasons = {address: self._refusal_reason(address) for address in candidates}
+        reasons: dict[str, str] = {}
+        for address in candidates:
+            reasons[address] = forbidden_reason(address)
+            with suppress(ValueError):  # of what is no address, which no network has
+                ip = ipaddress.ip_address(address)
+                if any(ip in network for network in self._networks):
+                    reasons[address] = ""
         usable = [address for address, reason in reasons.items() if not reason]
         if not usable:
             cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
@@ -120,15 +126,6 @@ class AddressGuard:
         """Refuse a host with any forbidden address: for a proxy, which picks the address itself."""
         for address in addresses:
             self.usable_addresses(host, port, [address])
-
-    def _refusal_reason(self, address: str) -> str:
-        """Why an address may not be connected to, unless a network that the operator allows has it."""
-        reason = forbidden_reason(address)
-        try:
-            ip = ipaddress.ip_address(address)
-        except ValueError:
-            return reason
-        return "" if any(ip in network for network in self._networks) else reason
 
     def _is_allowed_name(self, host: str, port: int, *, with_port: bool = False) -> bool:
         return (host, port) in self._hosts or (not with_port and (host, None) in self._hosts)

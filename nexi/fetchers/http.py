@@ -122,8 +122,7 @@ class HttpFetcher:
                     notes, href = limits.cites_notes, download.url.href
                     content = await asyncio.to_thread(extract, data, download.content_type, href, cites_notes=notes)
         except TimeoutError as error:
-            cause = f"it was not read within {limits.timeout_s:g} s"
-            fix = "try another page"
+            cause, fix = f"it was not read within {limits.timeout_s:g} s", "try another page"
             raise FetchError(f"{url[:200]} took too long", reason="timeout", cause=cause, fix=fix) from error
         return self._build_page(url, download, content, limits)
 

@@ -27,10 +27,6 @@ else:
     FAILURES = ()
 
 
-def is_used(response: httpcore2.Response) -> bool:
-    return response.extensions.get("http_version") == b"HTTP/2"
-
-
 def describe_error(error: Exception) -> str:
     """What went wrong, in words; "" for what has nothing to do with HTTP/2."""
     if not installed:

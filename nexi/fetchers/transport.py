@@ -39,14 +39,6 @@ class TransportAnswer(Struct, frozen=True):
     chunks: AsyncIterator[bytes]
 
 
-class _Way(Struct, frozen=True):
-    """How a site is reached; each way has connections of its own."""
-
-    scheme: str
-    proxied: bool
-    http2: bool
-
-
 class Transport:
     """Owns the connections. The TLS settings are loaded when the first https URL comes: they cost as much as a page."""
 
@@ -65,7 +57,8 @@ class Transport:
         self._speaks_http2, self._cancel_timeout_s = speaks_http2, cancel_timeout_s
         self._proxy = proxy_of(proxy) if proxy else None
         self._proxy_url, self._no_proxy = proxy, tuple(no_proxy)
-        self._pools: dict[_Way, httpcore2.AsyncConnectionPool] = {}
+        # Each way to a site has connections of its own: by its scheme, through a proxy or not, over HTTP/2 or not.
+        self._pools: dict[tuple[str, bool, bool], httpcore2.AsyncConnectionPool] = {}
         self._without_http2: set[str] = set()
         self._opening = asyncio.Lock()
 
@@ -93,13 +86,13 @@ class Transport:
         )
         by_http2 = self._speaks_http2 and url.scheme == "https" and url.origin not in self._without_http2
         try:
-            response = await self._send_request(request, _Way(url.scheme, by_proxy, by_http2))
+            response = await self._send_request(request, (url.scheme, by_proxy, by_http2))
             try:
                 if by_proxy and response.status == proxies.LOGIN_STATUS:
                     raise _proxy_error(self._proxy_url, url, response.status)
                 yield TransportAnswer(response.status, _fold_headers(response.headers), response.aiter_stream())
             finally:
-                if http2.is_used(response):
+                if response.extensions.get("http_version") == b"HTTP/2":
                     await http2.cancel_response(response, self._cancel_timeout_s)
                 else:
                     await response.aclose()
@@ -115,19 +108,20 @@ class Transport:
         for pool in pools.values():
             await pool.aclose()
 
-    async def _send_request(self, request: httpcore2.Request, way: _Way) -> httpcore2.Response:
+    async def _send_request(self, request: httpcore2.Request, way: tuple[str, bool, bool]) -> httpcore2.Response:
+        scheme, by_proxy, by_http2 = way
         try:
             async with self._opening:
                 if way not in self._pools:
                     make_default = partial(httpcore2.default_ssl_context, _trust_env=False)
-                    is_tls = way.scheme == "https"
+                    is_tls = scheme == "https"
                     self._pools[way] = httpcore2.AsyncConnectionPool(
                         ssl_context=await asyncio.to_thread(load_certificates, self._trust, make_default) if is_tls else None,
-                        proxy=self._proxy if way.proxied else None,
+                        proxy=self._proxy if by_proxy else None,
                         max_connections=MAX_CONNECTIONS,
                         keepalive_expiry=KEEPALIVE_S,
-                        http2=way.http2,
-                        network_backend=None if way.proxied else GuardedBackend(self._guard, resolve=self._resolve),
+                        http2=by_http2,
+                        network_backend=None if by_proxy else GuardedBackend(self._guard, resolve=self._resolve),
                     )
             return await self._pools[way].handle_async_request(request)
         except ValueError as error:  # over HTTP/2 a status is not checked to be a number

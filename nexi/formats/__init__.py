@@ -24,15 +24,7 @@ from nexi.errors import FetchError
 from nexi.extract import Extracted, charset, clean_extracted, read_text
 from nexi.extract.words import one_line
 from nexi.formats.ocr import Recognition
-from nexi.formats.registry import (
-    canonical_type,
-    find_format,
-    is_readable,
-    media_type,
-    refuse_format,
-    sniff_type,
-    type_of_name,
-)
+from nexi.formats.registry import canonical_type, find_format, is_readable, media_type, refuse_format, sniff_type, type_of_name
 
 if TYPE_CHECKING:
     from nexi.formats.libraries import LibraryItem, parse_bibtex, parse_csl, render_item

@@ -72,8 +72,7 @@ def _refuse_network(libc: ctypes.CDLL) -> bool:
     steps += [(_JUMP_SET_BITS, len(calls) + 1, 0, _X32_BIT)]
     steps += [(_JUMP_EQUAL, len(calls) - place, 0, number) for place, number in enumerate(calls)]
     steps += [(_RETURN, 0, 0, _ALLOW), (_RETURN, 0, 0, _REFUSE)]
-    program = b"".join(struct.pack("HBBI", *step) for step in steps)
-    buffer = ctypes.create_string_buffer(program)
+    buffer = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
     header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(buffer)))
     return _set_process(libc, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(header))
 

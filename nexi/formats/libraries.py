@@ -20,7 +20,6 @@ MAX_VALUE_CHARS = 200_000
 _ENTRY = re.compile(r"@(\w{1,40})\s*[{(]\s*([^\s,{}]{1,200})\s*,")
 _FIELD = re.compile(r"\s*([A-Za-z][\w-]{0,60})\s*=\s*")
 _WORD = re.compile(r"[^\s,{}\"#]+")
-_YEAR = re.compile(r"\d{4}")
 
 
 class LibraryItem(Struct, frozen=True):
@@ -105,6 +104,10 @@ def parse_bibtex(text: str) -> list[LibraryItem]:
         people = re.split(r"\s+and\s+", plain.get("author") or plain.get("editor") or "")
         reversed_names = (" ".join(map(str.strip, reversed(name.split(",", 1)))).strip() for name in people)  # "Family, Given"
         venues = (plain[name] for name in ("journal", "journaltitle", "booktitle", "publisher") if name in plain)
+        # Attachments: `/a/b.pdf;/a/c.pdf` of Better BibTeX, or `Name:/a/b.pdf:application/pdf` of Zotero.
+        attachments = filter(None, map(str.strip, re.split(r"(?<!\\);", fields.get("file", ""))))
+        pieces = (re.split(r"(?<!\\):", attachment) for attachment in attachments)
+        paths = (own[1] if len(own) == 3 else ":".join(own) for own in pieces)
         item = LibraryItem(
             key=entry[2],
             title=plain["title"],
@@ -116,7 +119,7 @@ def parse_bibtex(text: str) -> list[LibraryItem]:
             abstract=plain.get("abstract", ""),
             tags=_split_tags(plain.get("keywords", "")),
             notes=tuple(plain[name] for name in ("note", "annotation", "annote") if plain.get(name)),
-            files=tuple(_split_files(fields.get("file", ""))),
+            files=tuple(path.replace("\\:", ":").replace("\\;", ";") for path in paths),
         )
         items.append(item)
     return items
@@ -145,10 +148,3 @@ def _read_fields(text: str, at: int) -> Iterator[tuple[str, str]]:
         yield name[1].casefold(), value
         while at < len(text) and text[at] in ", \t\r\n":
             at += 1
-
-
-def _split_files(value: str) -> Iterator[str]:
-    """Paths of attachments: `/a/b.pdf;/a/c.pdf` of Better BibTeX, or `Name:/a/b.pdf:application/pdf` of Zotero."""
-    for part in filter(None, (part.strip() for part in re.split(r"(?<!\\);", value))):
-        pieces = re.split(r"(?<!\\):", part)
-        yield (pieces[1] if len(pieces) == 3 else part).replace("\\:", ":").replace("\\;", ";")

@@ -13,6 +13,7 @@ from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats.containers import broken_error, build_extracted, too_large_error
+from nexi.structured.json_reader import as_mapping
 
 MAX_JSON_PARTS = 200_000
 MAX_OUTPUT_CHARS = 20_000  # of one cell
@@ -28,13 +29,13 @@ def read_ipynb(data: bytes, max_chars: int) -> Extracted:
         raise broken_error(f"it is no JSON ({error})"[:200]) from error
     if not isinstance(notebook, dict) or not (isinstance(notebook.get("cells"), list) or notebook.get("worksheets")):
         raise broken_error("it has no cells")
-    about = _mapping(notebook.get("metadata"))
-    name = _mapping(about.get("language_info")).get("name") or _mapping(about.get("kernelspec")).get("language") or "python"
+    about = as_mapping(notebook.get("metadata"))
+    name = as_mapping(about.get("language_info")).get("name") or as_mapping(about.get("kernelspec")).get("language") or "python"
     language = "".join(char for char in str(name).lower() if char.isalnum() or char in "+#-")[:20]
     with MarkdownWriter(max_chars) as writer:
         # The cells of the format of today, or those of version 3, which had sheets.
         for sheet in notebook["worksheets"] if isinstance(notebook.get("worksheets"), list) else [notebook]:
-            cells = _mapping(sheet).get("cells")
+            cells = as_mapping(sheet).get("cells")
             for cell in cells if isinstance(cells, list) else []:
                 if isinstance(cell, dict):
                     _write_cell(cell, language, writer)
@@ -48,8 +49,8 @@ def _write_cell(cell: dict[str, Any], language: str, writer: MarkdownWriter) -> 
             writer.add_code(source, language)
             outputs = cell.get("outputs")
             for output in outputs if isinstance(outputs, list) else []:
-                result = _mapping(output)
-                forms = _mapping(result.get("data")) or result
+                result = as_mapping(output)
+                forms = as_mapping(result.get("data")) or result
                 html, markdown = _join_lines(forms.get("text/html", "")), forms.get("text/markdown", "")
                 if "<table" in html:
                     writer.add_block(markup.whole_text(html, ""))
@@ -63,10 +64,6 @@ def _write_cell(cell: dict[str, Any], language: str, writer: MarkdownWriter) -> 
             writer.add_heading(int(cell["level"]) if isinstance(cell.get("level"), int) else 1, source)
         case _:
             writer.add_block(source)
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _join_lines(value: object) -> str:

@@ -152,23 +152,23 @@ class _Values:
             return self._strings.texts[number] if number < len(self._strings.texts) else ""
         if kind == "b":
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
-        return value if kind in ("str", "inlineStr", "e", "d") else self._show_number(value, self._formats.kind_of(style))
-
-    def _show_number(self, value: str, kind: _ShownAs) -> str:
+        if kind in ("str", "inlineStr", "e", "d"):
+            return value
+        shown_as = self._formats.kind_of(style)
         try:
             number = float(value[:100])
-            if kind == "date":
+            if shown_as == "date":
                 moment = self._day_zero + timedelta(seconds=round(number * 86_400))
                 if 0 <= number < 1:
                     return moment.strftime("%H:%M:%S").removesuffix(":00")
                 if not number % 1:
                     return moment.date().isoformat()
                 return moment.isoformat(" ").removesuffix(" 00:00:00").removesuffix(":00")
-            if kind == "percent":
+            if shown_as == "percent":
                 return f"{number * 100:.12g}%"
             if abs(number) >= MAX_SHOWN_NUMBER:
                 return value
-            return kind.show(number) if isinstance(kind, NumberFormat) else f"{number:.15g}"
+            return shown_as.show(number) if isinstance(shown_as, NumberFormat) else f"{number:.15g}"
         except (ValueError, OverflowError):
             return value
 

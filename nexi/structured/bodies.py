@@ -6,7 +6,7 @@ Doors and the search service stand above; `schema_check` below puts what is wron
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -59,9 +59,7 @@ def _list_choices(kind: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def _tidy_schema(schema: Any, components: Mapping[str, Any], orders: Mapping[frozenset[Any], tuple[Any, ...]]) -> Any:
-    def tidy(part: Any) -> Any:
-        return _tidy_schema(part, components, orders)
-
+    tidy = partial(_tidy_schema, components=components, orders=orders)
     if name := schema.get("$ref"):
         schema = {**components[name], **{word: value for word, value in schema.items() if word != "$ref"}}
     tidied = {**schema}

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.structured.json_reader import parse_json, parse_lenient
+from nexi.structured.json_reader import as_mapping, parse_json, parse_lenient
 from nexi.structured.schema_check import check_schema, object_schema
 
 MAX_REASON = 500
@@ -58,11 +58,10 @@ def pick_schema(count: int, want: int) -> dict[str, Any]:
 
 def read_pick(text: str, count: int, want: int) -> Pick:
     """The usable part of a pick in one JSON object: known indices, each once, at most `want`. Raises ValueError for none."""
-    value = parse_json(text.strip())
-    picks = value.get("pick") if isinstance(value, Mapping) else None
+    answer = as_mapping(parse_json(text.strip()))
+    picks, why = answer.get("pick"), answer.get("why")
     if not isinstance(picks, list):
         raise ValueError('expected one JSON object with a list "pick"')  # noqa: TRY004 a reader raises ValueError and nothing else
-    why = value.get("why") if isinstance(value, Mapping) else None
     reasons = why if isinstance(why, list) and len(why) == len(picks) else [""] * len(picks)
     reason_by_index: dict[int, str] = {}
     for index, reason in zip(picks, reasons, strict=True):
@@ -106,10 +105,9 @@ def read_scores(text: str, count: int) -> tuple[UrlScore, ...]:
     for entry in entries:
         if wrong := check_schema(entry, entry_schema):
             problems += wrong
-            continue
-        score_by_index.setdefault(
-            entry["i"], UrlScore(entry["i"], float(entry["score"]), _one_line(entry.get("reasoning", ""), MAX_REASON))
-        )
+        else:
+            reasoning = _one_line(entry.get("reasoning", ""), MAX_REASON)
+            score_by_index.setdefault(entry["i"], UrlScore(entry["i"], float(entry["score"]), reasoning))
     if not score_by_index:
         raise ValueError("; ".join(problems[:3]) or "no candidate was scored")
     return in_order(score_by_index.values())

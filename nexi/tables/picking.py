@@ -10,7 +10,6 @@ model compares them, or that has every word of the column.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 
@@ -127,12 +126,11 @@ def pick_value(column: Column, saying: Saying) -> str:
         return sentence
     roots = frozenset(question_roots(column.text))
     places = [m.span() for m in _WORD.finditer(sentence) if roots & frozenset(question_roots(m.group()))]
-    nearest, least = values[0], math.inf
-    for value in values if places else ():
-        # A value after the words of the column is nearer than one ahead of them.
-        distance = min(value.start - end if value.start >= end else 1.5 * max(0, start - value.end) for start, end in places)
-        if distance < least:
-            nearest, least = value, distance
+
+    def measure(value: Value | _Name) -> float:  # a value after the words of the column is nearer than one ahead of them
+        return min(value.start - end if value.start >= end else 1.5 * max(0, start - value.end) for start, end in places)
+
+    nearest = min(values, key=measure) if places else values[0]
     start, end = nearest.start, nearest.end
     if isinstance(nearest, Number) and not nearest.unit:  # a currency or a unit whose name is not known
         if currency := _CURRENCY.search(sentence, 0, start):
@@ -186,8 +184,7 @@ class LabelledValue(Struct, frozen=True):
 def choose_labelled(column: Column, values: Sequence[LabelledValue]) -> LabelledValue | None:
     """The value that stands under the name of a column; of several years the last."""
     roots = frozenset(question_roots(_GENERIC.sub(" ", column.text)) or question_roots(column.text))
-    best: tuple[float, int, int] | None = None
-    choice = None
+    candidates: list[tuple[tuple[float, int, int], LabelledValue]] = []
     for order, value in enumerate(values):
         name = frozenset(question_roots(value.name))
         years = [int(year) for year in _YEAR.findall(value.name)]
@@ -195,9 +192,8 @@ def choose_labelled(column: Column, values: Sequence[LabelledValue]) -> Labelled
         if not roots & name or not roots <= name | frozenset(question_roots(value.trail)):
             continue
         rank = (len(roots & name) / own, max(years, default=0), -order)
-        if rank[0] >= MIN_PRECISION and (best is None or rank > best):
-            best, choice = rank, value
-    return choice
+        candidates += [(rank, value)] if rank[0] >= MIN_PRECISION else []
+    return max(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
 
 def list_labelled(text: str) -> Iterator[LabelledValue]:

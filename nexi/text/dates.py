@@ -6,7 +6,7 @@ Above are the dates of pages and the scope of documents. No clock is known here,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -71,8 +71,15 @@ def find_dates(
 ) -> list[DateMention]:
     """The days that a text names between two places, in order, none before `first_year`."""
     last = len(text) if last is None else last
-    # Looking for a hundred names of months in all of a text would take long.
-    spans = [(span, _WITH_NAMES) for span in _spans_around_years(text, first, last)] + [((first, last), _WITH_NUMBERS)]
+    # Only around years, since looking for a hundred names of months in all of a text would take long.
+    spans = [((first, last), _WITH_NUMBERS)]
+    start = end = 0
+    for year in _YEAR.finditer(text, first, last):
+        if not end or year.start() - MAX_DATE_CHARS > end:
+            spans += [((start, end), _WITH_NAMES)] if end else []
+            start = max(first, year.start() - MAX_DATE_CHARS)
+        end = min(last, year.end() + MAX_DATE_CHARS)
+    spans += [((start, end), _WITH_NAMES)] if end else []
     mentions = [
         DateMention(match.start(), parse_day(match.group(*groups), first_year))
         for (start, end), patterns in spans
@@ -82,24 +89,11 @@ def find_dates(
     for match in _NUMBERS.finditer(text, first, last):
         # 3/4/2025: the month first in the United States, else the day, unless only one of them can be the month.
         month, day = int(match[1]), int(match[3])
-        year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
+        full_year = match[4] if len(match[4]) == 4 else f"20{match[4]}"
         if month > 12 or not (day > 12 or (match[2] == "/" and _MONTH_FIRST.match(language) is not None)):
             month, day = day, month
-        mentions.append(DateMention(match.start(), parse_day((year, month, day), first_year)))
+        mentions.append(DateMention(match.start(), parse_day((full_year, month, day), first_year)))
     return sorted(mention for mention in mentions if mention.day)
-
-
-def _spans_around_years(text: str, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Where the names of months may belong to a date."""
-    start = end = 0
-    for year in _YEAR.finditer(text, first, last):
-        if not end or year.start() - MAX_DATE_CHARS > end:
-            if end:
-                yield start, end
-            start = max(first, year.start() - MAX_DATE_CHARS)
-        end = min(last, year.end() + MAX_DATE_CHARS)
-    if end:
-        yield start, end
 
 
 def parse_day(written: Sequence[str | int], first_year: int = MIN_YEAR) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from heapq import nlargest
 from itertools import pairwise
@@ -36,7 +36,7 @@ class LongText:
     def __init__(self, text: str) -> None:
         self.text = text
         self.chunks: Sequence[TextChunk] = chunk_markdown(text)
-        self._places: dict[str, array[int]] = {}
+        self._places: defaultdict[str, array[int]] = defaultdict(lambda: array("L"))
         self._lengths: list[int] = []
         roots: dict[str, str] = {}
         for number, chunk in enumerate(self.chunks):
@@ -46,10 +46,7 @@ class LongText:
                 root = roots.get(term)
                 if root is None:
                     root = roots[term] = stem(term)
-                places = self._places.get(root)
-                if places is None:
-                    places = self._places[root] = array("L")
-                places.append(number)
+                self._places[root].append(number)
 
     def rank_chunks(self, query: str) -> list[tuple[int, float]]:
         """The chunks with words of a query and their scores, the best first."""
@@ -91,22 +88,17 @@ class LongText:
                 continue
             numbers.add(number)
             room_left -= size
-            for after in self._list_parts_after(number):
+            # The chunks with the rest of the list that this one announces or begins.
+            last, most = number, min(number + MAX_LIST_PARTS, len(self.chunks) - 1)
+            while not _ITEM.match(self.chunks[number].text) and last < most:
+                if not ends_in_colon(self.chunks[last].text) and not _ITEM.match(self.chunks[last + 1].text):
+                    break
+                last += 1
+            for after in range(number + 1, last + 1):
                 if after not in numbers and (size := self._part_bytes(after)) <= room_left // 2:
                     numbers.add(after)
                     room_left -= size
         return self.render_parts(sorted(numbers))
-
-    def _list_parts_after(self, number: int) -> range:
-        """The chunks with the rest of the list that this one announces or begins."""
-        text, last = self.chunks[number].text, number
-        if _ITEM.match(text):
-            return range(0)
-        while last < min(number + MAX_LIST_PARTS, len(self.chunks) - 1) and (
-            ends_in_colon(self.chunks[last].text) or _ITEM.match(self.chunks[last + 1].text)
-        ):
-            last += 1
-        return range(number + 1, last + 1)
 
     def _part_bytes(self, number: int) -> int:
         chunk = self.chunks[number]

@@ -89,9 +89,7 @@ def strip_question_words(text: str, language: str) -> str:
 
 def find_asked_kind(text: str, language: str) -> str:
     """What the question words of a language ask for: "date", "person", "place", "number", or nothing."""
-    words = LANGUAGES.get(language)
-    if words is None:
-        return ""
+    asks = LANGUAGES[language].asks if language in LANGUAGES else {}
     edge = "" if language in ("zh", "ja") else r"\b"
     low = text.replace("İ", "i").lower()
-    return next((kind for kind, pattern in words.asks.items() if re.search(f"{edge}(?:{pattern}){edge}", low)), "")
+    return next((kind for kind, pattern in asks.items() if re.search(f"{edge}(?:{pattern}){edge}", low)), "")

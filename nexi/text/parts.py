@@ -116,10 +116,8 @@ def find_subject(part: str) -> str:
 
 
 def find_object(part: str, subject: str) -> str:
-    """The things that the subject of a question does something to: `foreign keys` of "Why does Zorb not enforce foreign keys".
-
-    Those of "which permits does Zorb need" stand before it.
-    """
+    """The things that a subject of a question does something to: `foreign keys` of "Why does Zorb not enforce foreign keys"."""
+    # Those of "which permits does Zorb need" stand before it.
     if (asked := _ASKED_THINGS.match(part)) and _is_plural(asked[1]):
         return asked[1]
     _, _, after = part.rstrip("?. ").partition(f"{subject} ") if subject else ("", "", "")
@@ -239,9 +237,11 @@ def split_enumeration(part: str) -> list[str]:
         or not 1 < len(lengths) <= MAX_CONJUNCTS
         or max(lengths) > MAX_CONJUNCT_WORDS
         or any(match[2] for match in _PRONOUN.finditer(" ".join(last)))  # "run a program and get its output"
-        or _is_one_name(tokens, first, items, last)
     ):
         return [part]
+    articles = (items[0][0].lower(), tokens[first - 1].lower() if first else "")
+    if len(items) == 1 and "the" in articles and items[0][-1][:1].isupper() and last[0][:1].isupper():
+        return [part]  # "the French and Indian War" is one name: capitals on both sides after one article
     extra = len(items[0]) - max(map(len, (*items[1:], last)))
     if extra > 0:  # "how do owls hunt, nest and sleep": what all have in common
         first, items[0] = first + extra, items[0][extra:]
@@ -251,7 +251,11 @@ def split_enumeration(part: str) -> list[str]:
     is_comparison = [word.lower() for word in head] == ["compare"]
     if not head or not last or not (tail or len(items) > 1 or is_comparison or head[-1].lower() in _PREPOSITIONS | _ARTICLES):
         return [part]
-    return [_join_words([*_agree(head, item), *item, *tail]) + part[len(body) :].strip() for item in (*items, last)]
+    verb = {"are": "is", "were": "was"}.get(head[-1].lower(), head[-1])  # before one of several things
+    return [
+        _join_words([*head[:-1], head[-1] if item[-1].endswith("s") else verb, *item, *tail]) + part[len(body) :].strip()
+        for item in (*items, last)
+    ]
 
 
 def _find_parallel(tokens: Sequence[str], at: int) -> int:
@@ -260,18 +264,6 @@ def _find_parallel(tokens: Sequence[str], at: int) -> int:
     if opening[0] not in _ARTICLES:
         return 0
     return next((i for i in range(1, at - 1) if [word.lower() for word in tokens[i : i + 2]] == opening), 0)
-
-
-def _agree(head: Sequence[str], item: Sequence[str]) -> list[str]:
-    """Put a verb before one of several things into the singular."""
-    singular = {"are": "is", "were": "was"}.get(head[-1].lower()) if not item[-1].endswith("s") else None
-    return [*head[:-1], singular] if singular else list(head)
-
-
-def _is_one_name(tokens: Sequence[str], first: int, items: Sequence[Sequence[str]], last: Sequence[str]) -> bool:
-    """Whether "the French and Indian War" is one name: capitals on both sides after one article."""
-    article = "the" in (items[0][0].lower(), tokens[first - 1].lower() if first else "")
-    return len(items) == 1 and article and items[0][-1][:1].isupper() and last[0][:1].isupper()
 
 
 def _read_conjunct(tokens: Sequence[str], start: int, items: Sequence[Sequence[str]]) -> list[str]:

@@ -121,8 +121,14 @@ def _goes_on(text: str, start: int, stop: int, first: int) -> bool:
     if not word:
         return False
     low = word.lower()
-    if word[-1].isdecimal():
-        return _is_numbering(text, start, stop, word, first)
+    if word[-1].isdecimal():  # it counts something: "1. Introduction", "Chapter 3. Rivers", "im 19. Jahrhundert"
+        before = text[max(start, stop - MAX_WORD_CHARS) : stop].split()
+        if len(before) <= 2 and stop - start < MAX_WORD_CHARS:
+            return True
+        # The day of a German date, or a century: 3. Mai.
+        is_day = text[max(0, stop - 2) : stop].strip().isdecimal() and _GERMAN_MONTH.match(text, stop) is not None
+        is_ordinal = len(word) <= 2 and word.isdecimal() and len(before) > 1
+        return is_day or (is_ordinal and before[-2].lower() in _BEFORE_ORDINAL and text[first].isalpha())
     if low in _LINKING or (word[0].isupper() and low.rpartition("-")[2] in _TITLES) or (low in _TITLES and not low.isascii()):
         return True
     if low in _NUMBERED or low.endswith("str"):
@@ -147,17 +153,6 @@ def _goes_on(text: str, start: int, stop: int, first: int) -> bool:
 def _may_end(word: str) -> bool:
     low = word.lower()
     return low in _MAY_END or (word[:1].isupper() and low in _NAMES_MAY_END) or _DOTTED.fullmatch(word) is not None
-
-
-def _is_numbering(text: str, start: int, stop: int, word: str, first: int) -> bool:
-    """Whether a number with a full stop counts something: "1. Introduction", "Chapter 3. Rivers", "im 19. Jahrhundert"."""
-    before = text[max(start, stop - MAX_WORD_CHARS) : stop].split()
-    if len(before) <= 2 and stop - start < MAX_WORD_CHARS:
-        return True
-    # The day of a German date, or a century: 3. Mai.
-    is_day = text[max(0, stop - 2) : stop].strip().isdecimal() and _GERMAN_MONTH.match(text, stop) is not None
-    is_ordinal = len(word) <= 2 and word.isdecimal() and len(before) > 1
-    return is_day or (is_ordinal and before[-2].lower() in _BEFORE_ORDINAL and text[first].isalpha())
 
 
 def _word_before(text: str, start: int, stop: int) -> str:

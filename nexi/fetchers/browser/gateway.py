@@ -39,10 +39,6 @@ class _ProxyRequest(Struct, frozen=True):
     version: bytes = b"HTTP/1.1"
     rest: bytes = b""
 
-    @property
-    def is_tunnel(self) -> bool:
-        return self.method == b"CONNECT"
-
 
 class Gateway:
     """Serves inside `async with gateway.open()`. `refusals` are what it refused, and why, in order."""
@@ -109,7 +105,7 @@ class Gateway:
         except (OSError, TimeoutError):
             return await _send_status(writer, b"502 Bad Gateway")
         try:
-            if request.is_tunnel:
+            if request.method == b"CONNECT":
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             else:
                 authorization = _proxy_authorization(self._proxy) if by_proxy else b""
@@ -145,7 +141,7 @@ class Gateway:
             port = proxy.url.port or (443 if proxy.url.scheme == b"https" else 80)
             ssl = True if proxy.url.scheme == b"https" else None
             reader, writer = await asyncio.open_connection(proxy.url.host.decode(), port, ssl=ssl, limit=MAX_HEAD)
-            if request.is_tunnel:
+            if request.method == b"CONNECT":
                 place = f"[{url.host}]:{url.port}".encode() if ":" in url.host else f"{url.host}:{url.port}".encode()
                 writer.write(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (place, place, _proxy_authorization(proxy)))
                 if (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1:2] != [b"200"]:

@@ -19,7 +19,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-START_S = 25.0
 SETTLED_MS = 500
 EMPTY_MS = 3_000
 PATIENCE = 0.6  # of the deadline; what a page wrote until then is the page
