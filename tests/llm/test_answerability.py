@@ -51,6 +51,11 @@ def test_a_question_without_content_words_is_never_refused() -> None:
     assert rate_pages("and what about that?", [MOON]) == "likely"
 
 
+def test_what_it_concludes_is_answered_by_a_line_that_says_so() -> None:
+    page = PageView("https://barley.example/", 1, "", "The trial concludes that clover raises the yield of barley.")
+    assert rate_pages("what does it conclude", [page], lambda asked, texts: [0.3] * len(texts)) == "likely"
+
+
 def test_a_question_of_two_parts_is_likely_answered_where_one_of_them_is() -> None:
     assert rate_pages("how far is the moon from earth and what makes it glow red in the evening sky?", [MOON]) == "likely"
     assert rate_pages("what makes it glow red in the evening sky?", [MOON]) == "no"

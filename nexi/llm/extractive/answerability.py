@@ -68,7 +68,10 @@ def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
         rating = rate_words(question, ranking)  # no one sentence answers a question of two parts
     else:
         weights = load_weights(RATING)
-        points = sum_points(describe_rating(ranking, best, lines), weights)
+        figures = describe_rating(ranking, best, lines)
+        if _is_short(question) and _REFERS_BACK.search(question.text) and not figures["unsaid"]:
+            return "likely"  # "what does it conclude", of a file: one word, which the answer has
+        points = sum_points(figures, weights)
         likely = weights["likely unit" if best.scored.last else "likely few" if asks_briefly(question) else "likely"]
         rating = "no" if points < likely else "yes" if points >= weights["yes"] else "likely"
     if rating == "no" or not thing or best.scored.last:
