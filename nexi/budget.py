@@ -34,7 +34,7 @@ def smallest_limit(*limits: N | None) -> N | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-class Reservation(Struct, frozen=True):
+class _Reservation(Struct, frozen=True):
     tokens: int
     is_model_call: bool = True
 
@@ -178,7 +178,7 @@ class Meter:
     def start_iteration(self) -> None:
         self.iterations += 1
 
-    def reserve_call(self, tokens: int, *, is_model_call: bool = True) -> Reservation | StopReason:
+    def reserve_call(self, tokens: int, *, is_model_call: bool = True) -> _Reservation | StopReason:
         """Set `tokens` aside for one call, or say which limit forbids it. Embeddings are paid for, but are no model calls."""
         if self._would_overrun(max(1, tokens), unreplayed=True, is_model_call=is_model_call):
             return StopReason.BUDGET_SPENT
@@ -189,9 +189,9 @@ class Meter:
         self.model_calls += is_model_call
         self.reserved_tokens += tokens
         self._calls_in_flight += is_model_call
-        return Reservation(tokens, is_model_call)
+        return _Reservation(tokens, is_model_call)
 
-    def settle_call(self, reservation: Reservation, usage: Usage) -> None:
+    def settle_call(self, reservation: _Reservation, usage: Usage) -> None:
         """Replace the reservation by what the call really cost."""
         self.reserved_tokens -= reservation.tokens
         self._calls_in_flight -= reservation.is_model_call

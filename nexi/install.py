@@ -29,7 +29,7 @@ def import_silenced(name: str) -> Any:
 
 def install_command(extra: str) -> str:
     """The command that installs an extra of nexi where this nexi runs."""
-    return _build_command(list_requirements(extra))
+    return _build_command(_list_requirements(extra))
 
 
 def reader_command() -> str:
@@ -50,7 +50,7 @@ def _build_command(packages: Sequence[str]) -> str:
     return f"{python} -m pip install {names}" if find_spec("pip") else f"uv pip install --python {python} {names}"
 
 
-def list_requirements(extra: str) -> list[str]:
+def _list_requirements(extra: str) -> list[str]:
     """The packages of an extra, as the installed nexi names them, or the checkout that runs."""
     from importlib.metadata import PackageNotFoundError, requires
 

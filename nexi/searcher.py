@@ -178,7 +178,7 @@ class Searcher:
                 hits_by_url.setdefault(dedup_key(hit.url) if is_web else hit.url, replace(hit, backend=hit.backend or name))
         hits = clean_hits = tuple(hits_by_url.values())
         if query.sites or query.excluded_sites:
-            hits = tuple(hit for hit in clean_hits if not is_web_url(hit.url) or is_wanted_site(hit.url, query))
+            hits = tuple(hit for hit in clean_hits if not is_web_url(hit.url) or _is_wanted_site(hit.url, query))
         partial: tuple[Failure, ...] = tuple(getattr(answer, "failures", ()))
         if hits:
             return SearchOutcome(query.text, hits, name, (*partial, *_ignored_filters(backend, query)))
@@ -228,7 +228,7 @@ class Searcher:
             raise BackendError(message, cause=cause, fix=fix, code="timeout") from error
 
 
-def is_wanted_site(url: str, query: Query) -> bool:
+def _is_wanted_site(url: str, query: Query) -> bool:
     if any(_is_within_site(url, site) for site in query.excluded_sites):
         return False
     return not query.sites or any(_is_within_site(url, site) for site in query.sites)

@@ -80,7 +80,7 @@ def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences are chosen by their words, whether the reading model is installed or not; its own tests name its folder."""
     monkeypatch.setattr("nexi.stores.embedders.e5.find_folder", lambda: None)
     if factory := sys.modules.get("nexi.app.factory"):
-        factory.reading_model.cache_clear()
+        factory._reading_model.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.budget import Budget, Meter, Reservation
+from nexi.budget import Budget, Meter, _Reservation
 from nexi.types import StopReason, Usage
 
 
 def test_no_limits_means_no_stop() -> None:
     meter = Meter(Budget())
-    assert meter.reserve_call(10**9) == Reservation(10**9)
+    assert meter.reserve_call(10**9) == _Reservation(10**9)
     assert meter.take_page()
     assert (meter.stop_reason(10**9), meter.deadline) == (None, None)
 
@@ -32,7 +32,7 @@ def test_each_limit_stops_when_it_is_reached(budget: Budget, reason: StopReason 
     assert meter.stop_reason(100) is None
     meter.start_iteration()
     reservation = meter.reserve_call(10)
-    assert isinstance(reservation, Reservation)
+    assert isinstance(reservation, _Reservation)
     meter.settle_call(reservation, Usage(10, 5, False, 0.5))
     assert meter.stop_reason(105) is reason
 
@@ -40,16 +40,16 @@ def test_each_limit_stops_when_it_is_reached(budget: Budget, reason: StopReason 
 def test_a_reservation_holds_its_tokens_until_it_is_settled() -> None:
     meter = Meter(Budget(max_tokens=100))
     first = meter.reserve_call(60)
-    assert isinstance(first, Reservation)
+    assert isinstance(first, _Reservation)
     assert meter.reserve_call(60) is StopReason.BUDGET_SPENT
     meter.settle_call(first, Usage(20, 10))
-    assert meter.reserve_call(60) == Reservation(60)
+    assert meter.reserve_call(60) == _Reservation(60)
     assert (meter.model_calls, meter.usage) == (2, Usage(20, 10))
 
 
 def test_an_unknown_price_never_counts_as_money_spent() -> None:
     meter = Meter(Budget(max_cost=1.0))
-    meter.settle_call(Reservation(0), Usage(1, 1, False, None))
+    meter.settle_call(_Reservation(0), Usage(1, 1, False, None))
     assert meter.stop_reason(0) is None
 
 
@@ -57,7 +57,7 @@ def test_a_child_spends_from_its_parent() -> None:
     parent = Meter(Budget(max_tokens=100, max_pages=2), started=0)
     child = parent.child(Budget(max_tokens=1000), started=5)
     reservation = child.reserve_call(80)
-    assert isinstance(reservation, Reservation)
+    assert isinstance(reservation, _Reservation)
     assert (parent.reserve_call(30), child.reserve_call(30)) == (StopReason.BUDGET_SPENT, StopReason.BUDGET_SPENT)
     child.settle_call(reservation, Usage(60, 40))
     assert (parent.usage, child.usage) == (Usage(60, 40), Usage(60, 40))
@@ -124,7 +124,7 @@ def test_money_that_is_spent_forbids_the_next_call() -> None:
 def test_one_more_call_is_allowed_until_a_limit_of_calls_is_reached(budget: Budget, now: float, may: bool) -> None:
     meter = Meter(budget, started=100)
     meter.start_iteration()
-    meter.settle_call(Reservation(0), Usage(10, 5, False, 0.5))
+    meter.settle_call(_Reservation(0), Usage(10, 5, False, 0.5))
     meter.replay_call(Usage())
     assert meter.may_call(now) is may
     below = meter.child(Budget(), started=100)
@@ -190,8 +190,8 @@ def test_time_that_was_not_the_runs_own_is_left_out() -> None:
 def test_tokens_in_flight_are_told_until_they_are_settled() -> None:
     meter = Meter(Budget())
     first, second = meter.reserve_call(60), meter.reserve_call(5)
-    assert isinstance(first, Reservation)
-    assert (meter.reserved_tokens, second) == (65, Reservation(5))
+    assert isinstance(first, _Reservation)
+    assert (meter.reserved_tokens, second) == (65, _Reservation(5))
     meter.settle_call(first, Usage(1, 1))
     assert meter.reserved_tokens == 5
 
@@ -199,8 +199,8 @@ def test_tokens_in_flight_are_told_until_they_are_settled() -> None:
 def test_a_call_may_use_the_last_token_but_none_follows_it() -> None:
     meter = Meter(Budget(max_tokens=100))
     assert meter.reserve_call(101) is StopReason.BUDGET_SPENT
-    assert meter.reserve_call(99) == Reservation(99)
-    assert meter.reserve_call(1) == Reservation(1)
+    assert meter.reserve_call(99) == _Reservation(99)
+    assert meter.reserve_call(1) == _Reservation(1)
     assert meter.reserve_call(0) is StopReason.BUDGET_SPENT
     assert meter.stop_reason(0) is StopReason.BUDGET_SPENT
 
@@ -211,7 +211,7 @@ def test_calls_of_an_earlier_life_count_against_new_calls_and_not_against_record
     assert meter.stop_reason(0.0) is None
     assert meter.reserve_call(300) is StopReason.BUDGET_SPENT
     reserved = meter.reserve_call(150)
-    assert isinstance(reserved, Reservation)
+    assert isinstance(reserved, _Reservation)
     meter.settle_call(reserved, Usage(0, 0))
     for _ in range(4):
         meter.replay_call(Usage(125, 75, cost=0.002))
@@ -224,7 +224,7 @@ def test_a_replayed_call_is_held_against_new_calls_once() -> None:
     meter.replay_call(Usage(125, 75, cost=0.02))
     assert (meter.usage, meter.reply_room) == (Usage(125, 75, cost=0.02), 200)
     assert meter.reserve_call(201) is StopReason.BUDGET_SPENT
-    assert isinstance(meter.reserve_call(200), Reservation)
+    assert isinstance(meter.reserve_call(200), _Reservation)
 
 
 def test_calls_of_an_earlier_life_count_against_the_limit_on_calls() -> None:
@@ -232,7 +232,7 @@ def test_calls_of_an_earlier_life_count_against_the_limit_on_calls() -> None:
     meter.carry_over(Usage(10, 10), 2)
     meter.replay_call(Usage(5, 5))
     first = meter.reserve_call(1)
-    assert isinstance(first, Reservation)
+    assert isinstance(first, _Reservation)
     assert meter.reserve_call(1) is StopReason.BUDGET_SPENT
     assert meter.advise_spent() == "raise max_model_calls, which is 3: nexi config set max_model_calls NUMBER"
 
@@ -264,7 +264,7 @@ def test_a_price_that_is_unknown_for_a_replayed_call_makes_the_rest_unknown(
     meter = Meter(Budget(max_cost=0.9))
     meter.carry_over(Usage(10, 10, cost=carried), 2)
     meter.replay_call(Usage(5, 5, cost=replayed))
-    assert isinstance(meter.reserve_call(1), Reservation)
+    assert isinstance(meter.reserve_call(1), _Reservation)
 
 
 def test_a_budget_is_called_spent_only_when_it_is() -> None:
@@ -279,11 +279,11 @@ def test_a_budget_is_called_spent_only_when_it_is() -> None:
 def test_a_budget_that_is_set_aside_for_calls_in_flight_is_not_called_spent() -> None:
     in_flight = "the rest of the budget is set aside for calls in flight"
     meter = Meter(Budget(max_tokens=1000))
-    assert isinstance(meter.reserve_call(1000), Reservation)
+    assert isinstance(meter.reserve_call(1000), _Reservation)
     assert (meter.reserve_call(1), meter.describe_spent()) == (StopReason.BUDGET_SPENT, in_flight)
     priced = Meter(Budget(max_cost=0.02))
     priced.replay_call(Usage(10, 10, cost=0.015))
-    assert isinstance(priced.reserve_call(10), Reservation)
+    assert isinstance(priced.reserve_call(10), _Reservation)
     assert (priced.reserve_call(10), priced.describe_spent()) == (StopReason.BUDGET_SPENT, in_flight)
     priced.replay_call(Usage(10, 10, cost=0.005))
     assert priced.describe_spent() == "the budget is spent"
@@ -291,14 +291,14 @@ def test_a_budget_that_is_set_aside_for_calls_in_flight_is_not_called_spent() ->
 
 def test_a_limit_of_one_call_allows_one() -> None:
     meter = Meter(Budget(max_model_calls=1))
-    assert [meter.reserve_call(5), meter.reserve_call(5)] == [Reservation(5), StopReason.BUDGET_SPENT]
+    assert [meter.reserve_call(5), meter.reserve_call(5)] == [_Reservation(5), StopReason.BUDGET_SPENT]
 
 
 def test_the_cost_of_calls_in_flight_counts_before_they_end() -> None:
     meter = Meter(Budget(max_cost=0.01))
     meter.replay_call(Usage(10, 10, cost=0.004))
-    assert isinstance(meter.reserve_call(10), Reservation)
-    assert isinstance(meter.reserve_call(10), Reservation)
+    assert isinstance(meter.reserve_call(10), _Reservation)
+    assert isinstance(meter.reserve_call(10), _Reservation)
     assert meter.reserve_call(10) is StopReason.BUDGET_SPENT
 
 
@@ -307,15 +307,15 @@ def test_calls_in_flight_are_held_to_cost_what_a_call_before_them_did() -> None:
     for _ in range(2):
         meter.replay_call(Usage(10, 10, cost=0.003))
     calls = [meter.reserve_call(10) for _ in range(3)]
-    assert calls == [Reservation(10), Reservation(10), StopReason.BUDGET_SPENT]
+    assert calls == [_Reservation(10), _Reservation(10), StopReason.BUDGET_SPENT]
     free = Meter(Budget(max_cost=0.010))
     free.replay_call(Usage(10, 10, cost=0.0))
-    assert [free.reserve_call(10) for _ in range(3)] == [Reservation(10)] * 3
+    assert [free.reserve_call(10) for _ in range(3)] == [_Reservation(10)] * 3
 
 
 def settle(meter: Meter, usage: Usage) -> None:
     reservation = meter.reserve_call(0)
-    assert isinstance(reservation, Reservation)
+    assert isinstance(reservation, _Reservation)
     meter.settle_call(reservation, usage)
 
 
@@ -326,7 +326,7 @@ def test_the_tokens_left_are_the_least_of_a_meter_and_those_above_it() -> None:
     assert (call.token_limit, agent.token_limit, call.root, run.root) == (40, 100, run, run)
     settle(agent, Usage(30, 5))
     reservation = call.reserve_call(7)
-    assert isinstance(reservation, Reservation)
+    assert isinstance(reservation, _Reservation)
     assert (call.tokens_left, agent.tokens_left, run.tokens_left) == (33, 58, 58)
     settle(agent, Usage(30, 5))
     assert (call.tokens_left, run.tokens_left) == (23, 23)
@@ -416,4 +416,4 @@ def test_tokens_money_and_calls_are_limits_on_spending(budget: Budget, is_limite
 
 def test_a_budget_and_a_reservation_are_values() -> None:
     assert len({Budget(max_tokens=1), Budget(max_tokens=1), Budget(max_tokens=2)}) == 2
-    assert len({Reservation(1), Reservation(1), Reservation(2)}) == 2
+    assert len({_Reservation(1), _Reservation(1), _Reservation(2)}) == 2

@@ -22,7 +22,7 @@ import pytest
 
 from nexi import cli, config, errors, prompts
 from nexi.app import SystemClock
-from nexi.app.webhook import describe_end
+from nexi.app.webhook import _describe_end
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason
 from rig import miniweb
@@ -327,7 +327,7 @@ def test_the_documented_json_is_what_the_command_prints(
     page = json.loads(nexi("fetch", "--json", hits["hits"][0]["url"]).out)
     history = json.loads(nexi("history", "--json").out)
     log = RunDirectory(tmp_path / "runs", tmp_path / "pages", SystemClock()).open_log(answer["id"])
-    notice = describe_end(answer["id"], "search", [fact for _, fact in log.facts])
+    notice = _describe_end(answer["id"], "search", [fact for _, fact in log.facts])
     forms = {shape(json.loads(block.text)) for block in JSON if '"schema"' in block.text or '"error"' in block.text}
     assert forms == {shape(value) for value in (answer, failure, hits, page, history, notice)}
 

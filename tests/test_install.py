@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from nexi import doctor, install
-from nexi.install import import_silenced, install_command, list_requirements, other_package, reader_command
+from nexi.install import _list_requirements, import_silenced, install_command, other_package, reader_command
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ["numpy>=2.0", "qdrant-client>=1.15"]
@@ -127,7 +127,7 @@ def test_a_checkout_names_the_packages_of_the_extra_and_never_a_package_that_som
     monkeypatch.setattr(importlib.metadata, "requires", missing)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert list_requirements("mcp") == extras["mcp"]
+    assert _list_requirements("mcp") == extras["mcp"]
     assert all("nexi-engine" not in install_command(extra) for extra in extras)
 
 

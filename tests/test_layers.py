@@ -48,7 +48,7 @@ LAYER = {
             "checking.gaps",
             "checking.lexicon",
             "checking.links",
-            "checking.literals",
+            "checking._literals",
             "checking.origins",
             "checking.pages",
             "checking.parsed",

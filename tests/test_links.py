@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.checking.links import link_to, list_shown_lines, page_number, text_directive, with_links
+from nexi.checking.links import _text_directive, link_to, list_shown_lines, page_number, with_links
 from nexi.checking.pages import prepare
 from nexi.types import Claim, Evidence, Imprint, Source, Verdict
 
@@ -27,7 +27,7 @@ URL = "https://example.org/forth"
 
 def directive(words: str) -> str:
     start = PAGE.index(words)
-    return text_directive(PAGE, start, start + len(words))
+    return _text_directive(PAGE, start, start + len(words))
 
 
 def test_a_short_quote_is_named_whole_with_its_syntax_escaped() -> None:
@@ -49,17 +49,17 @@ def test_a_long_quote_is_named_by_its_beginning_and_its_end() -> None:
 
 def test_a_quote_that_stands_there_twice_is_told_by_what_stands_before_it() -> None:
     again = PAGE.rindex("Trains cross it every day.")
-    assert text_directive(PAGE, again, again + 26) == "the%20last%20rivet-,Trains%20cross%20it%20every%20day"
+    assert _text_directive(PAGE, again, again + 26) == "the%20last%20rivet-,Trains%20cross%20it%20every%20day"
 
 
 def test_a_quote_over_two_blocks_is_named_by_its_ends() -> None:
     start, end = PAGE.index("Painters"), PAGE.index("521 m") + 5
-    assert text_directive(PAGE, start, end) == "Painters%2C%20too,521%20m"
+    assert _text_directive(PAGE, start, end) == "Painters%2C%20too,521%20m"
 
 
 def test_a_quote_that_begins_inside_a_word_is_widened() -> None:
     start = PAGE.index("ainters")
-    assert text_directive(PAGE, start, start + 10) == "Painters%2C%20too"
+    assert _text_directive(PAGE, start, start + 10) == "Painters%2C%20too"
 
 
 def test_a_script_without_spaces_is_named_by_its_clauses() -> None:
@@ -69,13 +69,13 @@ def test_a_script_without_spaces_is_named_by_its_clauses() -> None:
     )
     from urllib.parse import unquote
 
-    head, tail = unquote(text_directive(text, 0, len(text))).split(",")
+    head, tail = unquote(_text_directive(text, 0, len(text))).split(",")
     assert (head, tail) == ("东京是日本的首都", "覆盖了整个大都市圈")
 
 
 @pytest.mark.parametrize("words", ["---", "|------|--------|", "***"])
 def test_what_a_browser_does_not_show_has_no_fragment(words: str) -> None:
-    assert text_directive(words, 0, len(words)) == ""
+    assert _text_directive(words, 0, len(words)) == ""
 
 
 def test_a_fragment_of_the_page_s_own_stays() -> None:
@@ -132,6 +132,6 @@ def test_each_source_is_linked_to_what_it_is_first_cited_for() -> None:
 def test_a_word_ends_where_the_browser_ends_it_whatever_marks_it_holds() -> None:
     text = "The last rivet of six and a half million*s* was **over**laid with gold."
     start = text.index("rivet")
-    assert text_directive(text, start, text.index("million") + len("million")).endswith("half%20millions")
+    assert _text_directive(text, start, text.index("million") + len("million")).endswith("half%20millions")
     start = text.index("laid")
-    assert text_directive(text, start, len(text) - 1) == "overlaid%20with%20gold"
+    assert _text_directive(text, start, len(text) - 1) == "overlaid%20with%20gold"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from nexi.agent.repeats import RepeatedCalls, call_key
+from nexi.agent.repeats import RepeatedCalls, _call_key
 from nexi.config import Config
 from nexi.events import LimitApplied, SearchFinished, ToolFinished
 from nexi.testing import answering, calling, reading, searching
@@ -25,10 +25,10 @@ def call(arguments: str = '{"queries": ["moon"]}', name: str = "web_search") -> 
 
 
 def test_keys_in_another_order_and_blanks_make_no_other_call() -> None:
-    assert call_key(call('{"a":1, "b": 2}')) == call_key(call('{"b": 2,"a": 1}'))
-    assert call_key(call('{"a": 1}')) != call_key(call('{"a": 2}'))
-    assert call_key(call("", "x")) == call_key(call("{}", "x"))
-    assert call_key(call("[broken", "x")) == "x [broken"
+    assert _call_key(call('{"a":1, "b": 2}')) == _call_key(call('{"b": 2,"a": 1}'))
+    assert _call_key(call('{"a": 1}')) != _call_key(call('{"a": 2}'))
+    assert _call_key(call("", "x")) == _call_key(call("{}", "x"))
+    assert _call_key(call("[broken", "x")) == "x [broken"
 
 
 def test_a_call_that_brought_something_runs_once() -> None:

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from nexi.answers.citations import clean_address, clean_title, format_citations_section
 from nexi.answers.safe_markdown import MarkdownGuard, find_exits, is_inert
-from nexi.answers.streaming import AnswerStream, fit_stretch, make_safe
+from nexi.answers.streaming import AnswerStream, _fit_stretch, make_safe
 
 GIVEN, READ, EVIL = "https://given.example/b", "https://read.example/a", "evil.example/p.png?d=CANARY"
 PLACES = {GIVEN: 0, READ: 4, "info@given.example": 0}
@@ -211,7 +211,7 @@ def test_an_answer_that_is_all_markup_ends_as_plain_words() -> None:
     guard, shown = MarkdownGuard(PLACES.get, max_parsed_chars=20_000), ""
     for number in range(60):
         item = f"- item {number} [x](https://evil.example/{number}) `a` (b) <i>\n"
-        safe, exits = fit_stretch(guard, item, lambda text: text)
+        safe, exits = _fit_stretch(guard, item, lambda text: text)
         guard.add(safe)
         shown += safe
     assert (find_exits(shown, PLACES.get), shown.count("item"), exits) == (set(), 60, {"too much markup"})

@@ -14,7 +14,7 @@ from nexi.app.pages import MAX_LONG_PAGE_BYTES, MAX_LONG_PAGE_CHARS
 from nexi.config import Config
 from nexi.fetchers import Settings
 from nexi.fetchers.apart import MAX_WORKERS
-from nexi.formats import containers, ocr, sheets, worker
+from nexi.formats import _containers, ocr, sheets, worker
 from nexi.runs.session import MAX_PAGES_PER_HOST
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits
@@ -35,10 +35,10 @@ FIGURES = (
     f"`/tavily/extract` up to {MAX_EXTRACT_S} seconds",
     f"{worker.MAX_CPU_S} seconds of computing time",
     f"read {WORDS[MAX_WORKERS['web']]} at a time and your own files {WORDS[MAX_WORKERS['file']]} at a time",
-    f"{containers.MAX_MEMBERS:,} parts, {containers.MAX_BYTES // 1_000_000} MB once unpacked",
-    f"{containers.MAX_ELEMENTS:,} elements in a part ({sheets.MAX_SHEET_ELEMENTS:,} in a sheet)",
+    f"{_containers.MAX_MEMBERS:,} parts, {_containers.MAX_BYTES // 1_000_000} MB once unpacked",
+    f"{_containers.MAX_ELEMENTS:,} elements in a part ({sheets.MAX_SHEET_ELEMENTS:,} in a sheet)",
     f"{sheets.MAX_CELLS:,} cells in a workbook",
-    f"{containers.MAX_DEPTH} levels, {containers.MAX_ATTRIBUTES} attributes for one element",
+    f"{_containers.MAX_DEPTH} levels, {_containers.MAX_ATTRIBUTES} attributes for one element",
     f"up to {worker.RECOGNITION_BYTES // 1_000_000} MB more address space, {ocr.MAX_PAGE_S:.0f} seconds for each page",
     f"{ocr.MAX_DOCUMENT_S['web']:.0f} seconds for a document from the web",
     f"{ocr.MAX_DOCUMENT_S['file'] / 60:.0f} minutes for one of your own",

@@ -13,7 +13,7 @@ from nexi.errors import BackendError
 from nexi.events import Fact, SearchDelayed, SearchFinished
 from nexi.net.suspensions import FileBreaker
 from nexi.ports import SearchBackend
-from nexi.searcher import MAX_PARALLEL_QUERIES, BackendConcurrency, Searcher, SearchPatience, is_wanted_site
+from nexi.searcher import MAX_PARALLEL_QUERIES, BackendConcurrency, Searcher, SearchPatience, _is_wanted_site
 from nexi.testing import FakeClock
 from nexi.types import Failure, Hit, Query, SearchOutcome
 
@@ -178,7 +178,7 @@ async def test_a_backend_that_wants_pauses_gets_them() -> None:
     ],
 )
 def test_a_hit_is_held_to_the_sites_of_its_query(url: str, query: Query, kept: bool) -> None:
-    assert is_wanted_site(url, query) is kept
+    assert _is_wanted_site(url, query) is kept
 
 
 async def test_hits_of_other_sites_are_dropped_and_the_next_backend_is_asked(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.agent.tool_text import is_tool_call
+from nexi.agent.tool_text import _is_tool_call
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from nexi.agent.tool_text import is_tool_call
     ],
 )
 def test_a_written_call_is_recognised(text: str) -> None:
-    assert is_tool_call(text)
+    assert _is_tool_call(text)
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_a_written_call_is_recognised(text: str) -> None:
     ],
 )
 def test_an_answer_is_not(text: str) -> None:
-    assert not is_tool_call(text)
+    assert not _is_tool_call(text)

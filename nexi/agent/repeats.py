@@ -33,7 +33,7 @@ class RepeatedCalls:
 
     def start_call(self, call: ToolCall) -> bool:
         """Register a call and return whether it may run; until `end_call` it counts as running."""
-        key = call_key(call)
+        key = _call_key(call)
         is_used_up = self._max_runs is not None and self._runs[key] >= self._max_runs
         if is_used_up or key in self._done or self._tries[key] >= MAX_TRIES:
             return False
@@ -45,7 +45,7 @@ class RepeatedCalls:
     def end_call(self, call: ToolCall, result: ToolResult | None) -> None:
         """Register the result of a call, None when it was cancelled."""
         if result is None or not result.ok or not result.value:
-            self._done.discard(call_key(call))
+            self._done.discard(_call_key(call))
 
     def count_turn(self, calls: int, repeated: int) -> None:
         """Register a turn with this many calls, of which `repeated` were not run."""
@@ -62,7 +62,7 @@ class RepeatedCalls:
         self._done.clear()
 
 
-def call_key(call: ToolCall) -> str:
+def _call_key(call: ToolCall) -> str:
     """Identify a call by name and arguments, whatever the order of its keys and the blanks between them."""
     try:
         arguments = json.dumps(parse_lenient(call.arguments or "{}"), sort_keys=True)

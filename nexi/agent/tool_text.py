@@ -15,7 +15,7 @@ _CALL_KEYS = frozenset(("tool", "tool_name", "function", "arguments", "parameter
 
 def is_no_answer(text: str) -> bool:
     """Whether a reply cannot be an answer: it is empty, a tool call, or the same words over and over."""
-    return not text.strip() or is_tool_call(text) or is_babble(text)
+    return not text.strip() or _is_tool_call(text) or is_babble(text)
 
 
 def is_babble(text: str) -> bool:
@@ -24,7 +24,7 @@ def is_babble(text: str) -> bool:
     return len(body) >= MIN_BABBLE_BYTES and len(zlib.compress(body)) < MAX_BABBLE_SHARE * len(body)
 
 
-def is_tool_call(text: str) -> bool:
+def _is_tool_call(text: str) -> bool:
     """Whether a text is the call of a tool that a model wrote out instead of making it: no answer, whatever it says."""
     if _CALL_TAG.match(text.strip()):
         return True

@@ -127,7 +127,7 @@ class AnswerStream:
         self._in_code ^= fences % 2 == 1
         if not is_code and (self.is_echo(stretch) or (self.drops_repeats and self._is_repeated(stretch))):
             stretch = stretch[len(stretch.rstrip("\n")) :]
-        stretch, exits = fit_stretch(self._guard, stretch, self.clean, is_code=is_code)
+        stretch, exits = _fit_stretch(self._guard, stretch, self.clean, is_code=is_code)
         self.removed |= exits
         stretch = stretch if is_code else self.translate(stretch)
         stretch = stretch if self._out else stretch.lstrip()
@@ -146,7 +146,7 @@ class AnswerStream:
         return is_repeated
 
 
-def fit_stretch(
+def _fit_stretch(
     guard: MarkdownGuard, stretch: str, clean: Callable[[str], str], *, is_code: bool = False
 ) -> tuple[str, set[str]]:
     """The stretch in the first of several forms that gives a reader nothing to load or open, and what had to be taken out."""
@@ -175,7 +175,7 @@ def make_safe(text: str, place: Place) -> str:
     guard, sentences = MarkdownGuard(place, guards_code=True), SentenceStream()
     out: list[str] = []
     for stretch in (*sentences.feed(text), sentences.finish()):
-        safe, _ = fit_stretch(guard, stretch, lambda part: keep_given_addresses(part, place)[0])
+        safe, _ = _fit_stretch(guard, stretch, lambda part: keep_given_addresses(part, place)[0])
         guard.add(safe)
         out.append(safe)
     return "".join(out).lstrip()

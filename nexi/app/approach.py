@@ -39,7 +39,7 @@ def choose_approach(config: Config, model: LocalModel | None = None) -> tuple[Ap
     if endpoint.is_extractive:
         return "tools", False
     is_small = is_small_model(endpoint.model, model)
-    return kept_approach(config) or ("passages" if is_small else ""), is_small
+    return _kept_approach(config) or ("passages" if is_small else ""), is_small
 
 
 def is_small_model(name: str, model: LocalModel | None = None) -> bool:
@@ -49,13 +49,13 @@ def is_small_model(name: str, model: LocalModel | None = None) -> bool:
     return 0 < billions <= MAX_SMALL_BILLIONS
 
 
-def kept_approach(config: Config) -> Approach:
+def _kept_approach(config: Config) -> Approach:
     """What a test of this model at this server showed; "" without one."""
     approach = read_json_object(config.state_dir / FILE_NAME).get(config.endpoint("answer").label)
     return approach if approach in ("tools", "passages") else ""
 
 
-def keep_approach(config: Config, approach: Approach) -> None:
+def _keep_approach(config: Config, approach: Approach) -> None:
     """Remember the result of a test. Raises StoreError."""
     path = config.state_dir / FILE_NAME
     approaches = {**read_json_object(path), config.endpoint("answer").label: approach}
@@ -81,5 +81,5 @@ async def probe_tool_use(config: Config, llm: LLM) -> Approach:
             break
         messages += [Message("assistant", "", (call,)), Message("tool", json.dumps(result), tool_call_id=call.id)]
     with suppress(StoreError):
-        await asyncio.to_thread(keep_approach, config, approach)
+        await asyncio.to_thread(_keep_approach, config, approach)
     return approach

@@ -167,7 +167,7 @@ async def _read_parts(path: Path, url: str, ocr_languages: str, whose: Hashable)
         url,
         document,
         max_chars=MAX_CHARS,
-        text=in_fences(document.text, language) if language else document.text,
+        text=_in_fences(document.text, language) if language else document.text,
         title=path.name if language else document.title or path.name,
         content_type="application/pdf" if kind == "pdf" else "",
         links=(),  # the user did not ask to read what a file links to
@@ -199,7 +199,7 @@ def _read_file(path: Path) -> tuple[bytes, Extracted | str]:
     return data, kind if find_format(kind) else to_text(data, name=path.name)
 
 
-def in_fences(code: str, language: str) -> str:
+def _in_fences(code: str, language: str) -> str:
     """Code as Markdown: blocks of its own, cut where something new begins, so that each can be found alone."""
     blocks: list[str] = []
     for part in _TOP_LEVEL.split(code):

@@ -116,7 +116,7 @@ def open_spaces(config: Config) -> ports.SpaceStore:
     return SqliteSpaces(config.spaces_path)
 
 
-class LimitedModel:
+class _LimitedModel:
     """The LLM port around a model that is asked at most so often at once; what that one has beyond the port stays in reach."""
 
     def __init__(self, llm: ports.LLM, limit: ports.ConcurrencyLimit) -> None:
@@ -493,7 +493,7 @@ class PortFactory:
                 raise ConfigError(f"the model {endpoint.model!r} is one too many", cause=cause, fix=fix)
             clients[key] = self.shared.close_later(self._connect(endpoint, config.llm_timeout))
             if (most := config.team_max_model_calls) and (state := self.shared.state):
-                clients[key] = LimitedModel(clients[key], state.limit_calls(host_of(endpoint.base_url), most))
+                clients[key] = _LimitedModel(clients[key], state.limit_calls(host_of(endpoint.base_url), most))
         return clients[key]
 
     def _connect(self, endpoint: Endpoint, idle_timeout_s: float) -> OpenAICompatible:
@@ -557,7 +557,7 @@ def built_in_llm() -> ports.LLM:
 
 
 @cache
-def reading_model() -> E5Encoder:
+def _reading_model() -> E5Encoder:
     """The small model that reads on this machine; its files are opened with the first text."""
     from nexi.stores.embedders.e5 import E5Encoder
 
@@ -567,7 +567,7 @@ def reading_model() -> E5Encoder:
 def compare_texts(question: str, texts: Sequence[str]) -> Sequence[float] | None:
     """How near each text is to a question; None where the reading model is missing or broken, which `nexi doctor` says."""
     try:
-        return reading_model().compare(question, texts)
+        return _reading_model().compare(question, texts)
     except StoreError:
         return None
 
@@ -577,7 +577,7 @@ def rate_meaning(question: str) -> Mapping[str, float]:
     from nexi.routing.route import rate_kinds
 
     try:
-        return rate_kinds([float(value) for value in reading_model().encode([question], query=True)[0]])
+        return rate_kinds([float(value) for value in _reading_model().encode([question], query=True)[0]])
     except StoreError:
         return {}
 
@@ -585,7 +585,7 @@ def rate_meaning(question: str) -> Mapping[str, float]:
 def find_reading_problem() -> StoreError | None:
     """Why the reading model cannot be used, where it cannot."""
     try:
-        reading_model().compare("test", ["test"])
+        _reading_model().compare("test", ["test"])
     except StoreError as error:
         return error
     return None

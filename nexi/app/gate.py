@@ -79,7 +79,7 @@ class ModelGate:
         if self.is_local and (is_elsewhere or fetches_its_model(config)):
             return None
         embedder = await asyncio.to_thread(self.ports.embedder)
-        return MeteredEmbedder(self, embedder, endpoint) if embedder and endpoint else embedder
+        return _MeteredEmbedder(self, embedder, endpoint) if embedder and endpoint else embedder
 
     async def list_models(self, role: EndpointRole = "answer") -> list[str] | None:
         """What the endpoint lists; None where it has no list, or the scope forbids asking. Raises LLMError."""
@@ -114,7 +114,7 @@ class ModelGate:
         return MeteredLLM(llm, purpose, self.meter, self.emit, clock, self.counter, window, self.calls, self.replay)
 
 
-class MeteredEmbedder:
+class _MeteredEmbedder:
     """An embedding endpoint whose every request is reserved, written down before it is sent, and settled."""
 
     def __init__(self, gate: ModelGate, embedder: Embedder, endpoint: Endpoint) -> None:
@@ -173,7 +173,7 @@ class MeteredEmbedder:
         return round(self._gate.ports.clock.monotonic() - start, 3)
 
 
-class QuotaEmit:
+class _QuotaEmit:
     """Counts calls outside a run in what their person has used today, then tells `after` of them. A request is counted before
     it is sent, also one that is cut, and corrected by its reply. Raises LLMError (quota_reached) where there is no room."""
 
@@ -210,4 +210,4 @@ def open_gate(
     meter, state = Meter(budget, started=ports.clock.monotonic()), ports.shared.state
     meter.restore(spent, calls, 0)
     emit = emit or QuietEmit()
-    return ModelGate(ports, meter, QuotaEmit(state, emit) if state else emit, is_local=is_local)
+    return ModelGate(ports, meter, _QuotaEmit(state, emit) if state else emit, is_local=is_local)

@@ -233,14 +233,14 @@ class RunRegistry:
             await wait_uninterrupted(task)
 
 
-class QueuedRun(Struct, frozen=True):
+class _QueuedRun(Struct, frozen=True):
     """A run that a worker of a team server does, as the one who asked for it gets it back."""
 
     id: str
     created: str
 
 
-class RunQueue(Protocol):
+class _RunQueue(Protocol):
     """Where a team server leaves runs for its workers."""
 
     async def submit(self, request: RunRequest) -> str: ...
@@ -248,7 +248,7 @@ class RunQueue(Protocol):
     async def resubmit(self, run_id: str) -> None: ...
 
 
-class RunMetrics(Protocol):
+class _RunMetrics(Protocol):
     """Counts what runs do."""
 
     def count(self, name: str, amount: float = 1, **labels: str) -> None: ...
@@ -262,11 +262,11 @@ class RunHost(RunRegistry):
     def __init__(
         self,
         nexi: Nexi,
-        metrics: RunMetrics | None = None,
+        metrics: _RunMetrics | None = None,
         *,
         max_runs: int = MAX_RUNS,
         max_ended: int = MAX_ENDED_RUNS,
-        queue: RunQueue | None = None,
+        queue: _RunQueue | None = None,
     ) -> None:
         observe = metrics.observe if metrics else lambda event, mode: None
         super().__init__(max_runs=max_runs, max_ended=max_ended, observe=observe, watch=self._watch_for_cancel)
@@ -287,7 +287,7 @@ class RunHost(RunRegistry):
         self._count_start(request)
         return await self.begin(self.nexi.run(request, session=session), self._now())
 
-    async def submit(self, request: RunRequest) -> HostedRun | QueuedRun:
+    async def submit(self, request: RunRequest) -> HostedRun | _QueuedRun:
         """Begin a run that goes on when its client leaves: here, or in a worker. Raises NexiError."""
         if self._queue is None or request.holds_plan:  # a plan is settled where its run is
             return await self.start(request)
@@ -298,15 +298,15 @@ class RunHost(RunRegistry):
             await asyncio.to_thread(self.nexi.runs().open_log, request.continues)  # somebody else's is refused here already
         request = await self.nexi.admit(request, is_queued=True)
         self._count_start(request)
-        return QueuedRun(await self._queue.submit(request), self._now())
+        return _QueuedRun(await self._queue.submit(request), self._now())
 
-    async def resume(self, run_id: str) -> HostedRun | QueuedRun:
+    async def resume(self, run_id: str) -> HostedRun | _QueuedRun:
         """Go on with a run of this home, within the limits it was asked with. Raises NexiError."""
         self._require_room()
         read = await asyncio.to_thread(self.nexi.runs().open_log, run_id)
         if self._queue and not read.has_ended:
             await self._queue.resubmit(run_id)
-            return QueuedRun(run_id, read.header.created)
+            return _QueuedRun(run_id, read.header.created)
         self.forget(run_id)
         created = self._now() if read.has_ended else read.header.created
         return await self.begin(self.nexi.resume(run_id, changes=RESUMED), created)

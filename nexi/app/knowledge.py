@@ -158,7 +158,7 @@ class Knowledge:
         text = await self.pages.get(source.digest) if source.digest else None
         return Page(
             source.url,
-            join_passages(await store.passages(url)) if text is None else text,
+            _join_passages(await store.passages(url)) if text is None else text,
             title=title_with_owner(source.title, source.owner),
             language=source.language,
             published=source.published,
@@ -195,7 +195,7 @@ def title_with_owner(title: str, owner: str) -> str:
     return f"{title} (shared by {owner})" if owner else title
 
 
-def join_passages(passages: list[Passage]) -> str:
+def _join_passages(passages: list[Passage]) -> str:
     """The text of a page from its chunks, each at its place; what was between them were line ends."""
     parts: list[str] = []
     at = 0

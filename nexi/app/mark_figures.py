@@ -32,7 +32,7 @@ MEANINGS = {
 }
 
 
-class MarkFigure(Struct, frozen=True):
+class _MarkFigure(Struct, frozen=True):
     """How often a mark of the rules is right: over all labelled sentences that got it, and in the worst and the best set."""
 
     verdict: Verdict
@@ -55,18 +55,18 @@ class MarkFigure(Struct, frozen=True):
 
 
 @lru_cache(maxsize=1)
-def rule_figures() -> tuple[MarkFigure, ...]:
+def _rule_figures() -> tuple[_MarkFigure, ...]:
     """The figures of the rules; none where the file is missing from the installation."""
     try:
         entries = json.loads(pkgutil.get_data("nexi.app", FILE_NAME) or b"{}")["rules"]
-        return tuple(MarkFigure(Verdict(e.pop("verdict")), **e) for e in entries)
+        return tuple(_MarkFigure(Verdict(e.pop("verdict")), **e) for e in entries)
     except (OSError, ValueError, KeyError, TypeError):
         return ()
 
 
 def describe_mark(verdict: Verdict, judges: Sequence[JudgeFigure] = ()) -> str:
     """What a mark means and how often it is right, in plain text."""
-    figures = [figure.describe() for figure in rule_figures() if figure.verdict is verdict]
+    figures = [figure.describe() for figure in _rule_figures() if figure.verdict is verdict]
     for judge in judges if verdict in (Verdict.SUPPORTED, Verdict.NOT_FOUND) else ():
         values = {"judge": judge.name, "n": f"{judge.accuracy:.0%}", "m": judge.pairs}
         figures.append(Notice("mark.tested", "{judge} was right in {n} of a test of {m} labelled pairs.", **values))

@@ -47,10 +47,10 @@ async def find_open_question(nexi: Nexi, request: RunRequest, earlier: Sequence[
         return OpenQuestion()
     query = replace(request.query, text=request.question)
     outcome = await (nexi.find_known(query) if request.is_local else nexi.find(query))
-    return OpenQuestion(list_namesakes(request.question, outcome.hits))
+    return OpenQuestion(_list_namesakes(request.question, outcome.hits))
 
 
-def list_namesakes(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
+def _list_namesakes(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
     """The things of one name that search results are about, in their order."""
     about = find_namesakes(question, [(hit.title, hit.snippet) for hit in hits])
     names = [name for name in dict.fromkeys(about.values()) if len(name) <= MAX_NAME_CHARS and not _NO_NAME.search(name)]

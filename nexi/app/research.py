@@ -80,7 +80,7 @@ class ResearchEngine(RunEngine):
 
     async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
         environment = self._environment
-        assembly = ResearchAssembly(self, environment, tasks, has_knowledge=await environment.has_knowledge())
+        assembly = _ResearchAssembly(self, environment, tasks, has_knowledge=await environment.has_knowledge())
         self._orchestrator = self._build(assembly)
         # the pages of researchers who have ended; those who still run meet theirs again one by one
         running = {researcher.id for researcher in self._orchestrator.state.running_researchers}
@@ -100,7 +100,7 @@ class ResearchEngine(RunEngine):
             return ""
         return estimate_research(config, agenda.complexity, len(agenda.tasks)).describe()
 
-    def _build(self, assembly: ResearchAssembly) -> Orchestrator:
+    def _build(self, assembly: _ResearchAssembly) -> Orchestrator:
         environment, recorded = self._environment, self._environment.recorded
         config, depth, instructions = environment.config, environment.request.depth, environment.instructions
         before = render_conversation([m for m in environment.session.messages if m.role != "system"])
@@ -135,7 +135,7 @@ class ResearchEngine(RunEngine):
         return orchestrator
 
 
-class ResearchAssembly:
+class _ResearchAssembly:
     """Builds the loops of one research run; the orchestrator's `Lead`."""
 
     def __init__(

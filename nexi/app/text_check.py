@@ -89,7 +89,7 @@ class TextCheck:
             return await self._check_against_others(document)
         texts = await self._read_stored(document)
         is_fetched = request.refetch or bool(request.target.url)
-        pages = await fetch_pages(document.sources, fetch_fresh) if is_fetched else None
+        pages = await _fetch_pages(document.sources, fetch_fresh) if is_fetched else None
         return await recheck(document, texts, pages, judge=open_text_judge(self._ports, self._gate), deadline=self._deadline())
 
     async def _add_records(self, document: Document) -> Document:
@@ -144,7 +144,7 @@ class TextCheck:
         if not (document.sources or document.lost):
             uncited = "it cites no page: no [n] with a list of sources, no footnote and no link"
             raise nothing_to_verify(uncited, "check it against pages with --against, or with --web")
-        pages = await fetch_pages(document.sources[:MAX_AUDITED_PAGES], self._fetch)
+        pages = await _fetch_pages(document.sources[:MAX_AUDITED_PAGES], self._fetch)
         states = []
         for source in document.sources:
             match pages.get(source.number):
@@ -256,7 +256,7 @@ class TextCheck:
             for hit in outcome.hits[:HITS_READ]:
                 urls.setdefault(dedup_key(hit.url), hit.url)
         sources = [Source(number, url) for number, url in enumerate(urls.values(), 1)]
-        outcomes = await fetch_pages(sources, self._fetch)
+        outcomes = await _fetch_pages(sources, self._fetch)
         pages = tuple(page for page in outcomes.values() if isinstance(page, Page))
         unread = tuple((s.url, error) for s in sources if isinstance(error := outcomes[s.number], FetchError))
         looked_for = sum(map(len, groups))
@@ -265,7 +265,7 @@ class TextCheck:
         return _Evidence(pages, unread, say_all(most, why))
 
 
-async def fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
+async def _fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Page | FetchError]:
     limit = asyncio.Semaphore(MAX_CONCURRENT_FETCHES)
 
     async def one(source: Source) -> Page | FetchError:

@@ -16,9 +16,9 @@ from nexi.urls import host_of
 NANOSECONDS = 1_000_000_000
 
 
-def open_trace(config: Config, run_id: str, mode: str) -> RunTrace | None:
+def open_trace(config: Config, run_id: str, mode: str) -> _RunTrace | None:
     """The trace of a run; None where no collector is configured. Raises ConfigError."""
-    return RunTrace(_open_tracer(config.otel_endpoint), run_id, mode) if config.otel_endpoint else None
+    return _RunTrace(_open_tracer(config.otel_endpoint), run_id, mode) if config.otel_endpoint else None
 
 
 @functools.cache
@@ -42,7 +42,7 @@ def _make_processor(endpoint: str) -> Any:
     return BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces"))
 
 
-class RunTrace:
+class _RunTrace:
     """The spans of one run."""
 
     def __init__(self, tracer: Any, run_id: str, mode: str) -> None:

@@ -104,7 +104,7 @@ class TableWork:
             page = await read_document(target, url) if isinstance(target, Path) else await self._find_page(target)
         except FetchError as error:
             return Row(name, url, cells=tuple(Cell() for _ in self._columns), problem=str(error))
-        plain = await asyncio.to_thread(find_cells, page, self._columns)
+        plain = await asyncio.to_thread(_find_cells, page, self._columns)
         cells = await self._ask_model(llm, page, plain) if llm else plain
         return Row(name, url, page.title, page.updated or page.published, page.digest, tuple(cells))
 
@@ -135,7 +135,7 @@ class TableWork:
         return cells
 
 
-def find_cells(page: Page, columns: Sequence[Column]) -> list[Cell]:
+def _find_cells(page: Page, columns: Sequence[Column]) -> list[Cell]:
     """A row without a model: values under their names first, then what the sentence says that is nearest to the column."""
     labelled = list(islice(list_labelled(page.text), MAX_LABELLED))
     sayings = [Saying(f"{v.name}: {v.value}", v.start, v.value) for v in labelled[:MAX_SAYINGS]]

@@ -27,7 +27,7 @@ def check_webhook(config: Config) -> None:
 
 async def send_notice(ports: PortFactory, run_id: str, mode: str, facts: Sequence[Fact]) -> None:
     """Tell the address of `webhook_url` once that a run has ended; a failure is logged and costs nothing else."""
-    notice = describe_end(run_id, mode, facts)
+    notice = _describe_end(run_id, mode, facts)
     if notice is None:
         return
     sender = ports.webhook_sender()
@@ -39,7 +39,7 @@ async def send_notice(ports: PortFactory, run_id: str, mode: str, facts: Sequenc
         await sender.aclose()
 
 
-def describe_end(run_id: str, mode: str, facts: Sequence[Fact]) -> dict[str, Any] | None:
+def _describe_end(run_id: str, mode: str, facts: Sequence[Fact]) -> dict[str, Any] | None:
     """The body of the notice; None for a run that has not ended."""
     end = find_end(facts)
     if end is None:

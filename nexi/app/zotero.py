@@ -66,7 +66,7 @@ def find_library(path: Path) -> Library | None:
     """The library that a path leads to: Zotero's folder or database, or an export; None for anything else. Raises NexiError."""
     database = path / DATABASE if path.is_dir() else path
     if database.name == DATABASE and database.is_file():
-        return Library(tuple(read_library(database)), database.parent, "items", "zotero")
+        return Library(tuple(_read_library(database)), database.parent, "items", "zotero")
     parse = {".bib": parse_bibtex, ".json": parse_csl}.get(path.suffix.lower())
     if parse is None or not path.is_file() or path.stat().st_size > MAX_EXPORT_BYTES:
         return None
@@ -74,7 +74,7 @@ def find_library(path: Path) -> Library | None:
     return Library(tuple(items), path.parent, path.name) if items else None
 
 
-def read_library(database: Path) -> list[LibraryItem]:
+def _read_library(database: Path) -> list[LibraryItem]:
     """The items of a library. Raises NexiError where it is locked, damaged or another kind of file."""
     try:
         with tempfile.TemporaryDirectory(prefix="nexi-zotero-") as folder:

@@ -53,7 +53,7 @@ def link_to(url: str, text: str, start: int, end: int, content_type: str = "") -
         return f"{url.partition('#')[0]}#page={page}"
     if content_type.partition(";")[0].strip().lower() not in HTML:
         return url
-    directive = text_directive(text, start, end)
+    directive = _text_directive(text, start, end)
     if not directive:
         return url
     head, _, fragment = url.partition("#")
@@ -84,7 +84,7 @@ def page_number(text: str, start: int, content_type: str = "application/pdf", ur
     return find_page_number(text, start)
 
 
-def text_directive(text: str, start: int, end: int) -> str:
+def _text_directive(text: str, start: int, end: int) -> str:
     """The value of `text=`: a quote, or its first and last words, with what stands before it where it is not the only one."""
     # whole words: a browser does not see the marks inside of one, as in `million*s*`
     if _WORD_REST.match(text, start, start + 1):

@@ -42,7 +42,7 @@ class Exchange(NamedTuple):
     theirs: tuple[int, int]
 
 
-def registrable_domain(host: str) -> str:
+def _registrable_domain(host: str) -> str:
     """The part of a host name that somebody registered: example.co.uk, someone.github.io. An address is its own."""
     host = host.strip("[]").rstrip(".").lower()
     labels = host.split(".")
@@ -158,7 +158,7 @@ def group_origins(pages: Mapping[int, tuple[str, str]], works: Mapping[int, int]
     """For each page, given as host and text, the lowest number among the pages of its origin. Pages of one work are one."""
     group = {number: number for number in pages}
     numbers = sorted(pages)
-    domains = {n: registrable_domain(pages[n][0]) for n in numbers}
+    domains = {n: _registrable_domain(pages[n][0]) for n in numbers}
     prints = {n: shingles(pages[n][1]) for n in numbers}
     for at, number in enumerate(numbers):
         for earlier in numbers[:at]:

@@ -15,11 +15,11 @@ from heapq import nsmallest
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nexi.checking._literals import absent_names, missing_literals, unsaid_clauses
 from nexi.checking.alignment import NEAR_COPY, align, find_overstatements, has_negation
 from nexi.checking.evidence import list_terms
 from nexi.checking.lexicon import ASKING_WORDS, AUXILIARIES, PRONOUNS
 from nexi.checking.links import page_number
-from nexi.checking.literals import absent_names, missing_literals, unsaid_clauses
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence

@@ -68,7 +68,7 @@ Value = Number | Date
 def parse_values(text: str) -> tuple[list[Number], list[Date]]:
     """The numbers and dates of a text in order; what is part of a date is no number."""
     dates = parse_dates(text)
-    return [n for n in parse_numbers(text) if not any(n.start < d.end and d.start < n.end for d in dates)], dates
+    return [n for n in _parse_numbers(text) if not any(n.start < d.end and d.start < n.end for d in dates)], dates
 
 
 def _any_of(words: Iterable[str]) -> str:
@@ -105,7 +105,7 @@ _BETWEEN = re.compile(r"\s*(?:-|to|and|or|until|through)\s*$")
 _OF = re.compile(r"(?i)\s+(?:of|as)\b")
 
 
-def parse_numbers(text: str) -> list[Number]:
+def _parse_numbers(text: str) -> list[Number]:
     """The numbers of a text in order; the ends of a range share their scale and unit."""
     numbers: list[Number] = []
     for number in sorted([*_in_digits(text), *_in_fractions(text), *_in_words(text)], key=lambda n: (n.start, -n.end)):
@@ -321,7 +321,7 @@ def parse_dates(text: str) -> list[Date]:
     return dates
 
 
-def states_date(stated: Date, claimed: Date) -> bool:
+def _states_date(stated: Date, claimed: Date) -> bool:
     """Whether a source's date says what was claimed: every part that is claimed is there and the same."""
     return stated.span == claimed.span and any(
         all(c in (0, s) for c, s in zip(claim, state, strict=True)) for claim in claimed.readings for state in stated.readings
@@ -343,11 +343,11 @@ def find_missing(claim_values: Iterable[Value], source_values: Sequence[Value]) 
             same = any(isinstance(s, Number) and is_same_number(value, s) for s in source_values)
             if not same and not value.is_weak and not (value.year and any(d.year == value.year and d.span == 1 for d in dates)):
                 yield value
-        elif not any(states_date(d, value) for d in dates):
+        elif not any(_states_date(d, value) for d in dates):
             # day and month may stand there without the year, which stands near by
             bare = replace(value, readings=tuple((0, month, day) for _, month, day in value.readings))
             has_month = value.span == 1 and any(month for _, month, _ in value.readings)
-            if not (value.year in years and has_month and any(not d.year and states_date(d, bare) for d in dates)):
+            if not (value.year in years and has_month and any(not d.year and _states_date(d, bare) for d in dates)):
                 yield value
 
 

@@ -18,7 +18,7 @@ from nexi.cli import COMMANDS, main
 from nexi.cli.guide import group_options
 
 
-def render_manual() -> str:
+def _render_manual() -> str:
     options: list[str] = []
     commands: list[str] = []
     question, ctx = _load_command("ask")
@@ -65,4 +65,4 @@ def _escape_roff(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(render_manual())
+    sys.stdout.write(_render_manual())

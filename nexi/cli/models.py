@@ -51,7 +51,7 @@ class _ListedModel(Struct, frozen=True):
         }
 
 
-class ModelListing(Struct, frozen=True):
+class _ModelListing(Struct, frozen=True):
     rows: tuple[_ListedModel, ...]
     problem: LLMError | None = None
 
@@ -90,7 +90,7 @@ def _models_command(probe: bool, as_json: bool) -> None:
     return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
 
 
-async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> ModelListing:
+async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> _ModelListing:
     from nexi.app.local_models import PORTS, describe_server, find_servers, list_endpoint_models
 
     endpoint = config.endpoint("answer")
@@ -110,10 +110,10 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
     for server in servers.values():
         if here is None or server.base_url != here.base_url:
             rows += [_ListedModel(server.kind, server.base_url, m.name, m.window, m.largest) for m in server.models]
-    return ModelListing(tuple(rows), problem)
+    return _ModelListing(tuple(rows), problem)
 
 
-def _print_models(listing: ModelListing, *, as_json: bool) -> None:
+def _print_models(listing: _ModelListing, *, as_json: bool) -> None:
     problem = listing.problem
     if as_json:
         failure = {"error": str(problem), "code": problem.code, "fix": problem.fix} if problem else None

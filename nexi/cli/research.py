@@ -95,7 +95,7 @@ def run_research(question: str, flags: AskFlags) -> None:
     # whoever is at the terminal may be asked back, and approves the plan before money is spent
     has_person = not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
     if has_person and not flags.go_on:
-        whole_question = ask_back(config, run_request(flags, whole_question, "research"))
+        whole_question = _ask_back(config, run_request(flags, whole_question, "research"))
     screen = research_screen(flags.output, ResearchState())
 
     async def prompt(run: Run, event: Event, keys: KeyEcho) -> None:
@@ -111,7 +111,7 @@ def run_research(question: str, flags: AskFlags) -> None:
     exit_unless_answered(result)
 
 
-def ask_back(config: Config, request: RunRequest) -> str:
+def _ask_back(config: Config, request: RunRequest) -> str:
     """The question as the user means it; unchanged where it is clear, or where the user wants all that it may mean."""
     open_question = run_with_nexi(lambda nexi: nexi.find_open_question(request), config)
     if not open_question:

@@ -268,12 +268,12 @@ def run_setup() -> Config:
         )
     *kinds, last_kind = PORTS
     write(f"Looking for {', '.join(kinds)} and {last_kind} on this machine ...\n", sys.stderr)
-    offers = local_model_offers(report=True)
+    offers = _local_model_offers(report=True)
     by_name = {question.name: question for question in (*QUESTIONS, SEARXNG_QUESTION)}
     config = run_first_time_setup(
         offers=offers,
         questions=[by_name[name] for name in ("base_url", "api_key", "model", "searxng_url")],
-        window=detect_window,
+        window=_detect_window,
         list_models=_list_models_at,
         find_failures=_find_failures,
         say=lambda text: write(f"{text}\n", sys.stderr),
@@ -283,7 +283,7 @@ def run_setup() -> Config:
     return config
 
 
-def local_model_offers(ports: Mapping[str, int] | None = None, *, report: bool = False) -> list[ModelOffer]:
+def _local_model_offers(ports: Mapping[str, int] | None = None, *, report: bool = False) -> list[ModelOffer]:
     """The models of local servers; with `report`, print which were found and which were not."""
     import asyncio
 
@@ -337,7 +337,7 @@ def _find_failures(answers: Mapping[str, Any]) -> list[str]:
     return [] if works else [check.message for check in checks if not check.ok]
 
 
-def detect_window(base_url: str, model: str) -> int | None:
+def _detect_window(base_url: str, model: str) -> int | None:
     """The context window that a local server gives a model, if it reports one."""
     import asyncio
 

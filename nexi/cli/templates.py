@@ -47,7 +47,7 @@ def list_templates(place: Path | None = None) -> list[_Template]:
     return [_Template(path.stem, path, _read_text(path)) for path in paths if path.is_file()]
 
 
-def read_template(name: str) -> _Template:
+def _read_template(name: str) -> _Template:
     """Read a template. Raises ConfigError, with a suggestion for a typo."""
     place = _templates_folder()
     path = place / f"{name}.md"
@@ -75,7 +75,7 @@ def apply_template(question: str, flags: AskFlags) -> str:
 
 
 def _chosen_template(flags: AskFlags) -> _Template | None:
-    return read_template(flags.template) if flags.template else None
+    return _read_template(flags.template) if flags.template else None
 
 
 def _read_text(path: Path) -> str:

@@ -101,7 +101,7 @@ def is_hostile(html: str) -> bool:
         tags > MAX_OPENINGS
         or _is_too_wide(html)
         or (tags > MAX_DEPTH and _is_too_deep(html))
-        or (tags > SQUARE and can_multiply(html, tags))
+        or (tags > SQUARE and _can_multiply(html, tags))
     )
 
 
@@ -130,7 +130,7 @@ def _is_too_deep(html: str) -> bool:
     return deepest > MAX_DEPTH
 
 
-def can_multiply(html: str, tags: int) -> bool:
+def _can_multiply(html: str, tags: int) -> bool:
     """Whether open formatting elements could be rebuilt at so many tags that memory is the attack."""
     # At most three equal ones stay open at once, so only different ones count.
     if 3 * len(set(_FORMATTING.findall(html))) * tags <= MAX_REOPENED:

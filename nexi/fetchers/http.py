@@ -156,7 +156,7 @@ class HttpFetcher:
         self, url: str, limits: FetchLimits, old_copy: Page | None, timer: asyncio.Timeout
     ) -> _Download | None:
         """By the plain endpoint of a page where it has one; the page itself where that one does not know it."""
-        if plain := find_plain_form(self._guard.check_url(url)):
+        if plain := _find_plain_form(self._guard.check_url(url)):
             try:
                 return await self._download(plain, limits, old_copy, timer)
             except FetchError as error:
@@ -275,7 +275,7 @@ class HttpFetcher:
         )
 
 
-def find_plain_form(url: Url) -> str:
+def _find_plain_form(url: Url) -> str:
     """The URL of the file itself for a page of GitHub that shows one, else "": issues and the like have their text in HTML."""
     parts = [part for part in url.path.split("/") if part]
     if url.host in ("github.com", "www.github.com") and len(parts) > 4 and parts[2] in ("blob", "raw", "blame"):

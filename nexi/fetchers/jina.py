@@ -77,7 +77,7 @@ class JinaFetcher:
                 message, fix = "Jina's reader limits how often it may be asked", "set JINA_API_KEY, or wait"
                 raise FetchError(message, reason="blocked", cause=cause, fix=fix, status=status)
             raise FetchError("Jina's reader could not read the page", cause=cause, status=status)
-        page = parse_reader(url, body.decode("utf-8", "replace"), limits)
+        page = _parse_reader(url, body.decode("utf-8", "replace"), limits)
         fetched_at = self._clock.now().isoformat()
         return replace(page, downloaded_bytes=len(body), fetched_at=fetched_at, truncated=page.truncated or is_cut)
 
@@ -109,7 +109,7 @@ class JinaFetcher:
             return response.status_code, bytes(body), False
 
 
-def parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
+def _parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
     """The reader's text form as a Page."""
     head, mark, body = text.partition(_BODY)
     fields = dict(_HEAD.findall(head)) if mark else {}

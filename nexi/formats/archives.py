@@ -14,7 +14,7 @@ from nexi.errors import FetchError
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats.containers import BoundedArchive, broken_error, build_extracted, encrypted_error
+from nexi.formats._containers import BoundedArchive, broken_error, build_extracted, encrypted_error
 from nexi.formats.ocr import Recognition
 
 MAX_CHAPTERS = 2_000

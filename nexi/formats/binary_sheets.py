@@ -14,8 +14,8 @@ from python_calamine import CalamineError, CalamineWorkbook, PasswordError, Shee
 
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_COLUMNS, MarkdownWriter
+from nexi.formats._containers import BoundedArchive, broken_error, build_extracted, encrypted_error
 from nexi.formats.compound import CompoundFile, read_summary
-from nexi.formats.containers import BoundedArchive, broken_error, build_extracted, encrypted_error
 
 MAX_SHEETS = 500
 

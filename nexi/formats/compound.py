@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from nexi.formats.containers import broken_error, too_large_error
+from nexi.formats._containers import broken_error, too_large_error
 
 MAX_ENTRIES = 20_000
 MAX_STREAM_BYTES = 32_000_000

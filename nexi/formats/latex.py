@@ -16,7 +16,7 @@ from msgspec import Struct
 from nexi.extract import charset, notation
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats.containers import build_extracted
+from nexi.formats._containers import build_extracted
 from nexi.text.dates import normalise_date
 
 MAX_DEPTH = 50

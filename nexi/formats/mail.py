@@ -23,8 +23,8 @@ from msgspec.structs import replace
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, Part, one_line
 from nexi.extract.writer import MarkdownWriter
+from nexi.formats._containers import broken_error, build_extracted
 from nexi.formats.compound import CompoundFile, read_filetime
-from nexi.formats.containers import broken_error, build_extracted
 
 NO_SUBJECT = "(no subject)"
 MAX_PARTS = 1_000

@@ -12,7 +12,7 @@ from typing import Any
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats.containers import broken_error, build_extracted, too_large_error
+from nexi.formats._containers import broken_error, build_extracted, too_large_error
 from nexi.structured.json_reader import as_mapping
 
 MAX_JSON_PARTS = 200_000

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from nexi.extract import notation
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_COLUMNS, MarkdownWriter
-from nexi.formats.containers import (
+from nexi.formats._containers import (
     Attributes,
     BoundedArchive,
     XmlHandler,

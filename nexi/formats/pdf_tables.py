@@ -14,7 +14,7 @@ from functools import reduce
 from itertools import pairwise
 from statistics import fmean, median
 
-from nexi.formats.pdf_layout import Box, TextCell, TextLine, order_columns, part_paragraphs
+from nexi.formats._pdf_layout import Box, TextCell, TextLine, order_columns, part_paragraphs
 
 MAX_WORDS = 20_000  # of a page; one with more is no page of tables
 MAX_LINE_WORDS = 300

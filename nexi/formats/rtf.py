@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from nexi.extract import notation
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats.containers import broken_error, build_extracted
+from nexi.formats._containers import broken_error, build_extracted
 
 MAX_GROUPS = 500  # inside one another
 MAX_FONTS = 5_000

@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from nexi.extract import charset
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
-from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted, parse_number
+from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted, parse_number
 from nexi.formats.number_formats import BUILT_IN_FORMATS, NumberFormat, parse_number_format
 
 MAX_SHEETS = 500

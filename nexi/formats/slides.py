@@ -13,7 +13,7 @@ from itertools import zip_longest
 from nexi.extract import notation
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_COLUMNS, EnoughText, MarkdownWriter
-from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
+from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
 
 MAX_SLIDES = 2_000
 MAX_ELEMENTS = 300_000  # of all slides and their notes; a slide has some hundreds

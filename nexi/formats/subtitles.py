@@ -10,7 +10,7 @@ import re
 from nexi.extract import charset
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats.containers import broken_error, build_extracted
+from nexi.formats._containers import broken_error, build_extracted
 
 PARAGRAPH_CHARS = 400
 PAUSE_S = 4

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats.containers import broken_error, build_extracted
+from nexi.formats._containers import broken_error, build_extracted
 from nexi.formats.registry import media_type
 
 MAX_RECORDS = 20_000

@@ -12,8 +12,8 @@ from itertools import pairwise
 
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MarkdownWriter
+from nexi.formats._containers import broken_error, build_extracted, encrypted_error
 from nexi.formats.compound import CompoundFile, read_summary
-from nexi.formats.containers import broken_error, build_extracted, encrypted_error
 
 _ENCRYPTED, _SECOND_TABLE = 0x0100, 0x0200
 _FIELD_CODE = re.compile(r"\x13[^\x13-\x15]*\x14?|\x15")  # HYPERLINK "…", and the marks around what it shows

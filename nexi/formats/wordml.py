@@ -9,7 +9,7 @@ from __future__ import annotations
 from nexi.extract import notation
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats.containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
+from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
 
 MAX_LEVEL = 8
 MAX_STYLES = 5_000

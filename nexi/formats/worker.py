@@ -15,8 +15,8 @@ from msgspec.structs import asdict
 
 from nexi.errors import FetchError
 from nexi.formats import PDF, ZIP, extract, ocr
+from nexi.formats._containers import too_large_error
 from nexi.formats.confinement import confine_process, die_with_parent
-from nexi.formats.containers import too_large_error
 from nexi.formats.registry import find_format
 
 MAX_CPU_S = 30

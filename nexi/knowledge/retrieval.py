@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import KnowledgeSearched, Warned
-from nexi.knowledge import scoring
+from nexi.knowledge import _scoring
 from nexi.notices import Notice, join_sentences
 from nexi.ports import LLM, Clock, Embedder, Emit, KnowledgeStore
 from nexi.prompts import render
@@ -56,20 +56,20 @@ class Retriever:
         started = self.clock.monotonic()
         lexical = await self.store.lexical(query, count=DEPTH, scope=scope)
         dense = await self._search_vectors(query, scope)
-        is_static = self.embedder is not None and self.embedder.name.startswith(scoring.STATIC_EMBEDDERS)
-        lists = [(lexical, scoring.LEXICAL), (dense, scoring.STATIC_DENSE if is_static else scoring.DENSE)]
+        is_static = self.embedder is not None and self.embedder.name.startswith(_scoring.STATIC_EMBEDDERS)
+        lists = [(lexical, _scoring.LEXICAL), (dense, _scoring.STATIC_DENSE if is_static else _scoring.DENSE)]
         if self.code_aware and scope.code is None and _CODE.search(query):
             code = await self.store.lexical(query, count=DEPTH // 2, scope=replace(scope, code=True))
-            lists.append((code, scoring.CODE))
+            lists.append((code, _scoring.CODE))
         by_id = {p.id: p for ranking, _ in lists for p in ranking}
-        scores = scoring.fuse_scores(lists)
-        worth = scoring.page_worth(scores, by_id)
+        scores = _scoring.fuse_scores(lists)
+        worth = _scoring.page_worth(scores, by_id)
         scores = {key: score + worth[key] for key, score in scores.items()}
         order = sorted(scores, key=lambda key: -scores[key])
-        final_scores = scoring.drawn_up(scores, [by_id[key] for key in order[: scoring.POOL]])
+        final_scores = _scoring.drawn_up(scores, [by_id[key] for key in order[: _scoring.POOL]])
         order.sort(key=lambda key: (-final_scores[key], -scores[key]))
         most = sum(weight for ranking, weight in lists if ranking) or 1.0
-        passages = scoring.without_copies(
+        passages = _scoring.without_copies(
             [replace(by_id[key], score=round(min(1.0, max(0.0, final_scores[key] / most)), 4)) for key in order],
             max(k, RERANKED if self.reranker else 0),
         )

@@ -17,7 +17,7 @@ from nexi.install import install_command
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
-    from nexi.mcp.entries import CLIENT_NAMES, entry_text, install_entry, place_of
+    from nexi.mcp._entries import CLIENT_NAMES, entry_text, install_entry, place_of
     from nexi.mcp.http import PATH, HttpDoor
     from nexi.mcp.server import NexiServer
 
@@ -47,7 +47,7 @@ def create_server(nexi: Nexi) -> NexiServer:
 if not TYPE_CHECKING:
     _MODULE_OF = {
         **dict.fromkeys(["HttpDoor", "PATH"], "http"),
-        **dict.fromkeys(["CLIENT_NAMES", "entry_text", "install_entry", "place_of"], "entries"),
+        **dict.fromkeys(["CLIENT_NAMES", "entry_text", "install_entry", "place_of"], "_entries"),
     }
 
     def __getattr__(name: str) -> Any:

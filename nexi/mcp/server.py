@@ -53,7 +53,7 @@ MAX_RUNS = 4
 MAX_ENDED_RUNS = 20
 
 
-def research_prompt(
+def _research_prompt(
     question: Annotated[str, Field(description="What to research.")],
     depth: Annotated[str, Field(description="1, 2 or 3; nexi chooses without it.")] = "",
 ) -> str:
@@ -97,7 +97,7 @@ class NexiServer(MCPServer[None]):
         for function, title, hints in table:
             self.add_tool(function, title=title, description=getdoc(function), annotations=annotations_of(title, **hints))
         _resources.register_resources(self, self.host)
-        self.prompt(name="research", title="Research a question")(research_prompt)
+        self.prompt(name="research", title="Research a question")(_research_prompt)
 
     @asynccontextmanager
     async def _lifespan(self, _: MCPServer[None]) -> AsyncIterator[None]:

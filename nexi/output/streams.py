@@ -66,7 +66,7 @@ def write(text: str, stream: Any = None) -> None:
     stream = sys.stdout if stream is None else stream
     text = clean_text(text)
     if columns := columns_of(stream):
-        text = wrap_text(text, columns)
+        text = _wrap_text(text, columns)
     write_raw(text, stream)
 
 
@@ -100,7 +100,7 @@ def print_styled(line: str, style: str, name: str = "stdout", plain: bool | None
         return write(f"{line}\n", stream)
     from rich.text import Text
 
-    return open_console(name).print(Text(wrap_text(clean_text(line), columns_of(stream)), style=style), soft_wrap=True)
+    return open_console(name).print(Text(_wrap_text(clean_text(line), columns_of(stream)), style=style), soft_wrap=True)
 
 
 class _StreamProxy:
@@ -140,7 +140,7 @@ def open_console(name: str) -> Console:
     return Console(file=wire, highlight=False, markup=False, emoji=False, theme=theme)
 
 
-def wrap_text(text: str, columns: int) -> str:
+def _wrap_text(text: str, columns: int) -> str:
     """Wrap every line at words; continued lines are indented like the text of their first line."""
     wrapper = WordWrapper(columns)
     return wrapper.feed(text) + wrapper.finish()

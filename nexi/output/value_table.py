@@ -32,7 +32,7 @@ def render_table(table: ValueTable, form: str) -> bytes:
         return table_workbook(table)
     if form == "json":
         return (json.dumps(table_json(table), ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
-    return (table_csv(table) if form == "csv" else table_markdown(table)).encode("utf-8", "replace")
+    return (_table_csv(table) if form == "csv" else table_markdown(table)).encode("utf-8", "replace")
 
 
 def table_json(table: ValueTable) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def table_markdown(table: ValueTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def table_csv(table: ValueTable) -> str:
+def _table_csv(table: ValueTable) -> str:
     """One line for each document, with the quote beside each value. Text that a spreadsheet would run is kept as text."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")

@@ -120,11 +120,11 @@ async def _request_judgement(
             return await _request_judgement(messages, llm, limits, release, may_retry=False)
         raise
     report = stream.finish()
-    judgement = RoundJudgement("synthesise", text=report) if stream.released else parse_judgement(reply.text)
+    judgement = RoundJudgement("synthesise", text=report) if stream.released else _parse_judgement(reply.text)
     return replace(judgement, reached_output_limit=judgement.decision == "synthesise" and reply.finish == "length")
 
 
-def parse_judgement(text: str) -> RoundJudgement:
+def _parse_judgement(text: str) -> RoundJudgement:
     """Parse a reply: a delegation or an outline, bare, fenced or after a few words; every other reply is the report."""
     clean = LEAKED_TAGS.sub("", text)
     fenced = _FENCED.match(clean)
@@ -182,13 +182,13 @@ def cut_to_bytes(text: str, max_bytes: int) -> str:
 
 def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: bool = False) -> RoundJudgement:
     """Delegate tasks that no report covers once more, then make a digest of the reports, which may be quotations (`quoted`)."""
-    open_tasks = find_uncovered_tasks(state) if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS else []
+    open_tasks = _find_uncovered_tasks(state) if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS else []
     if open_tasks:
         return RoundJudgement("delegate", tuple(open_tasks[:MAX_TASKS]), by="built-in")
     return RoundJudgement("synthesise", text=build_digest(state, quoted=quoted), by="built-in")
 
 
-def find_uncovered_tasks(state: ResearchState) -> list[str]:
+def _find_uncovered_tasks(state: ResearchState) -> list[str]:
     """Find agenda items whose words no cited report covers, as queries of those words."""
     cited = [content_stems(r.report) for r in state.reported_researchers if extract_citation_markers(r.report)]
     open_tasks = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]

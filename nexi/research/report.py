@@ -86,7 +86,7 @@ def choose_folder(location: SaveLocation) -> PurePath:
 
 def make_file_name(question: str, letter: int, digit: int) -> str:
     """`nexi-research-{slug}-{letter}{digit}.md`; letter and digit distinguish reports on the same question."""
-    return f"{FILE_PREFIX}-{make_slug(question)}-{LETTERS[letter % 26]}{digit % 10}.md"
+    return f"{FILE_PREFIX}-{_make_slug(question)}-{LETTERS[letter % 26]}{digit % 10}.md"
 
 
 def is_report_name(name: str) -> bool:
@@ -94,7 +94,7 @@ def is_report_name(name: str) -> bool:
     return name.startswith(f"{FILE_PREFIX}-") and name.endswith(".md")
 
 
-def make_slug(question: str) -> str:
+def _make_slug(question: str) -> str:
     """Reduce a question to its telling words in letters and digits of any script, cut at a word boundary."""
     plain = unicodedata.normalize("NFKC", question).casefold()
     words = [word for word in find_words(plain) if word not in STOP] or find_words(plain)

@@ -218,7 +218,7 @@ def rebuild_error(failed: events.ModelFailed) -> LLMError:
     return error
 
 
-class EarlierCheck(Struct, frozen=True):
+class _EarlierCheck(Struct, frozen=True):
     """How an answer was checked by a version whose rules changed its text, and what came of it."""
 
     answer: str
@@ -226,13 +226,13 @@ class EarlierCheck(Struct, frozen=True):
     conflicts: tuple[Conflict, ...] = ()
 
 
-def _find_earlier_check(facts: Sequence[events.Fact]) -> EarlierCheck | None:
+def _find_earlier_check(facts: Sequence[events.Fact]) -> _EarlierCheck | None:
     """Today's check would not come to the same text, so the replay of such a run takes what is recorded."""
     review, end = events.find_review(facts), events.find_end(facts)
     if review is None or not isinstance(end, events.RunFinished) or review.version >= REVIEW_VERSION:
         return None
     conflicts = next((f.conflicts for f in reversed(facts) if isinstance(f, events.ConflictsFound)), ())
-    return EarlierCheck(end.answer, review, conflicts)
+    return _EarlierCheck(end.answer, review, conflicts)
 
 
 def _find_late_pages(facts: Sequence[events.Fact]) -> frozenset[str]:

@@ -79,12 +79,12 @@ def count_lost_facts(facts: Iterable[Fact]) -> int:
 
 def describe_damage(pages: PageStore, facts: Sequence[Fact]) -> str:
     """What a run has lost of its log and its page texts, empty where it is whole; only files can lose a text unseen."""
-    texts = str(find_page_damage(pages, facts)) if isinstance(pages, FilePages) else ""
+    texts = str(_find_page_damage(pages, facts)) if isinstance(pages, FilePages) else ""
     lost = count_lost_facts(facts)
     return "; ".join(filter(None, (texts, f"{lost} of its facts were damaged and are lost" if lost else "")))
 
 
-def find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
+def _find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
     """Compare every text that the facts name with the file it was kept in."""
     names: list[str] = []
     for fact in facts:

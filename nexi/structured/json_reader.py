@@ -36,7 +36,7 @@ def parse_json(text: str) -> object:
             parents = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
             level = [child for children in parents for child in children if isinstance(child, dict | list)]
             if not level:
-                return value if text.isascii() and "\\u" not in text else fix_value(value)
+                return value if text.isascii() and "\\u" not in text else _fix_value(value)
     except RecursionError:
         pass
     raise ValueError("nested too deeply")
@@ -78,7 +78,7 @@ def find_values(text: str) -> Iterator[JsonFragment]:
             return
         reader = _JsonReader(text, opening.start(), allowance)
         try:
-            value = fix_value(reader.value(0))
+            value = _fix_value(reader.value(0))
         except (ValueError, RecursionError):
             position, allowance = max(reader.position, opening.end()), reader.left
             continue
@@ -238,12 +238,12 @@ def fix_surrogates(text: str) -> str:
     return text
 
 
-def fix_value(value: Any) -> Any:
+def _fix_value(value: Any) -> Any:
     """The same JSON value with the surrogates of every string fixed."""
     if isinstance(value, str):
         return fix_surrogates(value)
     if isinstance(value, list):
-        return [fix_value(item) for item in value]
+        return [_fix_value(item) for item in value]
     if isinstance(value, dict):
-        return {fix_surrogates(key): fix_value(item) for key, item in value.items()}
+        return {fix_surrogates(key): _fix_value(item) for key, item in value.items()}
     return value

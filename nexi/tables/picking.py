@@ -96,7 +96,7 @@ class Saying(Struct, frozen=True):
 
 def choose_saying(column: Column, sayings: Sequence[Saying], compare: Compare | None) -> Saying | None:
     """What says the value of a column; None where nothing does."""
-    kinds, roots = kinds_wanted(column), frozenset(question_roots(column.text))
+    kinds, roots = _kinds_wanted(column), frozenset(question_roots(column.text))
     candidates = []
     for order, saying in enumerate(sayings):
         if saying.value and kinds & {"name", "place"}:  # under its name, a name or a place may be any words
@@ -121,7 +121,7 @@ def pick_value(column: Column, saying: Saying) -> str:
     if saying.value:
         return saying.value
     sentence = saying.text
-    values = find_values(kinds_wanted(column), sentence)
+    values = find_values(_kinds_wanted(column), sentence)
     if not values:
         return sentence
     roots = frozenset(question_roots(column.text))
@@ -140,7 +140,7 @@ def pick_value(column: Column, saying: Saying) -> str:
     return sentence[start:end].strip()
 
 
-def kinds_wanted(column: Column) -> frozenset[str]:
+def _kinds_wanted(column: Column) -> frozenset[str]:
     """The kinds of value that the name of a column stands for: those of its last word that stands for any."""
     matches = [(match.end(), kinds) for pattern, kinds in _KIND_PATTERNS for match in pattern.finditer(column.text)]
     return max(matches, key=lambda pair: pair[0])[1] if matches else frozenset()
@@ -171,7 +171,7 @@ def find_values(kinds: frozenset[str], sentence: str) -> Sequence[Value | _Name]
     return [n for n in plain if not (n.unit or n.year or n.is_weak)]  # the names of most currencies are not known
 
 
-class LabelledValue(Struct, frozen=True):
+class _LabelledValue(Struct, frozen=True):
     """A value with its names: of its row and column, or of its line; `trail` has the headings above it."""
 
     name: str
@@ -181,10 +181,10 @@ class LabelledValue(Struct, frozen=True):
     trail: str = ""
 
 
-def choose_labelled(column: Column, values: Sequence[LabelledValue]) -> LabelledValue | None:
+def choose_labelled(column: Column, values: Sequence[_LabelledValue]) -> _LabelledValue | None:
     """The value that stands under the name of a column; of several years the last."""
     roots = frozenset(question_roots(_GENERIC.sub(" ", column.text)) or question_roots(column.text))
-    candidates: list[tuple[tuple[float, int, int], LabelledValue]] = []
+    candidates: list[tuple[tuple[float, int, int], _LabelledValue]] = []
     for order, value in enumerate(values):
         name = frozenset(question_roots(value.name))
         years = [int(year) for year in _YEAR.findall(value.name)]
@@ -196,7 +196,7 @@ def choose_labelled(column: Column, values: Sequence[LabelledValue]) -> Labelled
     return max(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
 
-def list_labelled(text: str) -> Iterator[LabelledValue]:
+def list_labelled(text: str) -> Iterator[_LabelledValue]:
     """The values that stand under a name, in the order of the text."""
     for block in parse_blocks(text):
         trail = " ".join(block.trail)
@@ -209,7 +209,7 @@ def list_labelled(text: str) -> Iterator[LabelledValue]:
                 if cell:
                     head = heads[at] if at < len(heads) else ""
                     name = f"{cells[0]} {head}".strip() if len(cells) > 2 else cells[0]
-                    yield LabelledValue(name, cell, line.strip(), block.start, f"{trail} {head}".strip())
+                    yield _LabelledValue(name, cell, line.strip(), block.start, f"{trail} {head}".strip())
         elif block.kind in ("prose", "item"):
             start = block.start
             for line in text[block.start : block.end].splitlines(keepends=True):
@@ -218,7 +218,7 @@ def list_labelled(text: str) -> Iterator[LabelledValue]:
                     if name and value:
                         # A value that goes on with sentences ends with its first one.
                         first, end = next(sentence_bounds(value, MAX_VALUE_CHARS), (0, len(value)))
-                        yield LabelledValue(name, value[first:end].strip(), strip_markdown(line), start, trail)
+                        yield _LabelledValue(name, value[first:end].strip(), strip_markdown(line), start, trail)
                 start += len(line)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from nexi.app import Nexi, RunRequest
 from nexi.app.factory import PortFactory
-from nexi.app.gate import ModelGate, QuotaEmit, open_gate
+from nexi.app.gate import ModelGate, _QuotaEmit, open_gate
 from nexi.app.intake import DocumentIndexing
 from nexi.app.suggestions import suggestions_after
 from nexi.budget import Budget
@@ -185,7 +185,7 @@ def test_indexing_behind_a_run_leaves_it_most_of_its_budget(tmp_path: Path) -> N
 
 async def test_a_call_that_is_cut_stays_counted_with_its_estimate() -> None:
     quota = Quota()
-    emit = QuotaEmit(quota, Facts())  # type: ignore[arg-type]
+    emit = _QuotaEmit(quota, Facts())  # type: ignore[arg-type]
     await emit(ModelAsked(1, "task", "wise", 300))
     assert quota.used == 300
     await emit(ModelAsked(2, "task", "wise", 100))
@@ -197,12 +197,12 @@ async def test_a_call_that_is_cut_stays_counted_with_its_estimate() -> None:
 @pytest.mark.parametrize("purpose", ["suggest", "json", "embed", "rerank", "context"])
 async def test_what_belongs_to_a_run_needs_no_other_run(purpose: Any) -> None:
     quota = Quota(runs=0)
-    await QuotaEmit(quota, Facts())(ModelAsked(1, purpose, "wise", 300))  # type: ignore[arg-type]
+    await _QuotaEmit(quota, Facts())(ModelAsked(1, purpose, "wise", 300))  # type: ignore[arg-type]
     assert quota.used == 300
 
 
 async def test_a_person_without_a_run_left_gets_no_call_that_belongs_to_no_run() -> None:
     quota = Quota(runs=0)
     with pytest.raises(LLMError) as refused:
-        await QuotaEmit(quota, Facts())(ModelAsked(1, "task", "wise", 300))  # type: ignore[arg-type]
+        await _QuotaEmit(quota, Facts())(ModelAsked(1, "task", "wise", 300))  # type: ignore[arg-type]
     assert (refused.value.code, quota.used) == ("quota_reached", 0)

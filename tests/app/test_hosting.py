@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi, RunRequest
-from nexi.app.hosting import DOOR, HostedRun, QueuedRun, RunHost, RunRegistry, RunSnapshot
+from nexi.app.hosting import DOOR, HostedRun, RunHost, RunRegistry, RunSnapshot, _QueuedRun
 from nexi.app.research_state import fold
 from nexi.app.run import Run, RunOpening
 from nexi.config import Config
@@ -293,7 +293,7 @@ def test_a_snapshot_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         snapshot_of().state = "finished"  # type: ignore[misc]
     with pytest.raises(AttributeError):
-        QueuedRun("abc123", CREATED).id = "def456"  # type: ignore[misc]
+        _QueuedRun("abc123", CREATED).id = "def456"  # type: ignore[misc]
 
 
 # the end of a server, and the next one
@@ -467,7 +467,7 @@ async def test_a_run_is_resumed_when_a_person_asks_for_it(make_config: Make) -> 
 async def test_a_run_that_outlives_its_request_is_left_to_a_worker(make_config: Make) -> None:
     queue, metrics = Queue(), Metrics()
     async with hosting(make_config(), queue=queue, metrics=metrics) as host:
-        assert await host.submit(QUESTION) == QueuedRun("abc123", CREATED)
+        assert await host.submit(QUESTION) == _QueuedRun("abc123", CREATED)
         assert (queue.requests, host.active) == ([QUESTION], 0)
         assert metrics.counts == [("nexi_runs_started_total", {"mode": "search"})]
         with pytest.raises(QuestionError):
@@ -492,7 +492,7 @@ async def test_an_unfinished_run_is_resumed_by_a_worker_and_an_ended_one_is_repe
     queue, config = Queue(), make_config()
     (run_id,) = await leave_open(config)
     async with hosting(config, queue=queue) as host:
-        assert await host.resume(run_id) == QueuedRun(run_id, CREATED)
+        assert await host.resume(run_id) == _QueuedRun(run_id, CREATED)
         failed = RunFailed("gone", "the model is gone", "", "", StopReason.API_ERROR, 1, Usage(), 1.0)
         ended = await write_log(host, RunStarted("q", "m", "scripted"), failed)
         repeated = await host.resume(ended)

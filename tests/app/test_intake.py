@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from evals.encodings import PAGES
 from nexi.app import Nexi
-from nexi.app.documents import MAX_BYTES, in_fences
+from nexi.app.documents import MAX_BYTES, _in_fences
 from nexi.app.folders import Folders
 from nexi.app.intake import DocumentIndexing, Intake, Step, attach_files
 from nexi.config import Config
@@ -314,12 +314,12 @@ async def test_files_with_nothing_to_read_are_refused_with_the_reasons(make_conf
 
 def test_code_is_cut_where_something_new_begins_and_keeps_every_line() -> None:
     code = "\n\n\n".join(f"def f{n}():\n    # step {n}\n\n    return {n}" + " + 1" * 120 for n in range(6))
-    text = in_fences(code, "python")
+    text = _in_fences(code, "python")
     assert text.count("```python\n") > 2
     assert [line for line in text.splitlines() if line.strip() and "```" not in line] == [
         x for x in code.splitlines() if x.strip()
     ]
-    assert in_fences("a = '''```'''", "python").startswith("````python\n")
+    assert _in_fences("a = '''```'''", "python").startswith("````python\n")
 
 
 async def test_two_processes_take_files_in_at_once_and_none_is_lost(make_config: Make, tmp_path: Path) -> None:

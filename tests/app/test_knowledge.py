@@ -12,7 +12,7 @@ from nexi.app import Nexi
 from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
 from nexi.app.intake import DocumentIndexing
-from nexi.app.knowledge import join_passages
+from nexi.app.knowledge import _join_passages
 from nexi.app.local import LocalBackend, LocalFetcher
 from nexi.config import Config
 from nexi.errors import BackendError, FetchError, StoreError
@@ -142,7 +142,7 @@ async def test_a_page_comes_back_as_it_was_from_its_passages() -> None:
     chunks = cut_text(text)
     passages = [Passage(str(n), "u", n, chunk.text, start=chunk.start) for n, chunk in enumerate(chunks)]
     assert len(passages) > 3
-    assert join_passages(passages).split() == text.split()
+    assert _join_passages(passages).split() == text.split()
 
 
 async def test_the_fetcher_answers_only_for_what_a_search_brought_up(make_config: Make) -> None:

@@ -7,27 +7,27 @@ from pathlib import Path
 
 from evals.mark_figures import BY_PEOPLE, FILE, pool_shares, save_mark_figures, share_of_rejected
 from evals.scores import score
-from nexi.app.mark_figures import FILE_NAME, MarkFigure, describe_mark, describe_marks, rule_figures
+from nexi.app.mark_figures import FILE_NAME, _MarkFigure, _rule_figures, describe_mark, describe_marks
 from nexi.types import JudgeFigure, Verdict
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def test_the_packaged_figures_are_of_the_rules_marks_and_no_others() -> None:
-    assert [figure.verdict for figure in rule_figures()] == [Verdict.FOUND, Verdict.NOT_FOUND, Verdict.CONTRADICTED]
+    assert [figure.verdict for figure in _rule_figures()] == [Verdict.FOUND, Verdict.NOT_FOUND, Verdict.CONTRADICTED]
     assert (FILE, FILE.name) == (ROOT / "nexi" / "app" / FILE_NAME, FILE_NAME)
-    assert all(f.lowest <= f.right <= f.highest or f.lowest == f.highest for f in rule_figures())
+    assert all(f.lowest <= f.right <= f.highest or f.lowest == f.highest for f in _rule_figures())
 
 
 def test_the_documents_name_the_packaged_figures() -> None:
     text = (ROOT / "docs" / "citations.md").read_text(encoding="utf-8")
-    shown = [figure for figure in rule_figures() if figure.verdict is Verdict.FOUND]  # rules say no more of the rest
+    shown = [figure for figure in _rule_figures() if figure.verdict is Verdict.FOUND]  # rules say no more of the rest
     for figure in shown:
         assert f"{figure.right:.0f} % of {figure.sentences:,} sentences" in text
 
 
 def test_a_figure_says_how_many_sentences_it_rests_on() -> None:
-    figure = MarkFigure(Verdict.FOUND, 72.4, 1446, 56.2, 80.9)
+    figure = _MarkFigure(Verdict.FOUND, 72.4, 1446, 56.2, 80.9)
     assert figure.describe() == (
         "By rules alone it is right for 72 % of 1,446 sentences labelled by people (56 to 81 % by set)."
     )

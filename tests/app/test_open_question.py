@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.app.open_question import MAX_NAME_CHARS, MAX_READINGS, list_namesakes
+from nexi.app.open_question import MAX_NAME_CHARS, MAX_READINGS, _list_namesakes
 from nexi.types import Hit
 
 QUESTION = "When was Osgood founded?"
@@ -15,7 +15,7 @@ def hits(*titles: str) -> list[Hit]:
 
 
 def test_the_things_of_one_name_are_asked_about_in_the_order_of_the_results() -> None:
-    found = list_namesakes(QUESTION, hits("Osgood, Ohio", "Osgood, Indiana", "Osgood, Ohio"))
+    found = _list_namesakes(QUESTION, hits("Osgood, Ohio", "Osgood, Indiana", "Osgood, Ohio"))
     assert found == ("Osgood, Ohio", "Osgood, Indiana")
 
 
@@ -30,10 +30,10 @@ def test_the_things_of_one_name_are_asked_about_in_the_order_of_the_results() ->
     ],
 )
 def test_a_title_that_is_no_name_is_no_reading(title: str) -> None:
-    assert list_namesakes(QUESTION, hits("Osgood, Indiana", title)) == ()
-    assert list_namesakes(QUESTION, hits("Osgood, Indiana", title, "Osgood, Ohio")) == ("Osgood, Indiana", "Osgood, Ohio")
+    assert _list_namesakes(QUESTION, hits("Osgood, Indiana", title)) == ()
+    assert _list_namesakes(QUESTION, hits("Osgood, Indiana", title, "Osgood, Ohio")) == ("Osgood, Indiana", "Osgood, Ohio")
 
 
 def test_nobody_is_asked_about_more_than_a_handful() -> None:
     states = ("Ohio", "Indiana", "Missouri", "Idaho", "Illinois", "Iowa", "Kansas")
-    assert len(list_namesakes(QUESTION, hits(*(f"Osgood, {state}" for state in states)))) == MAX_READINGS
+    assert len(_list_namesakes(QUESTION, hits(*(f"Osgood, {state}" for state in states)))) == MAX_READINGS

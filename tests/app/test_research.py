@@ -10,7 +10,7 @@ from pathlib import Path
 from nexi.app import Nexi, QuietEmit, RunRequest
 from nexi.app.environment import RunEnvironment
 from nexi.app.recorded import RecordedRun
-from nexi.app.research import ResearchAssembly, ResearchEngine
+from nexi.app.research import ResearchEngine, _ResearchAssembly
 from nexi.app.resolve import ResolvedRun
 from nexi.budget import Budget, Meter
 from nexi.config import Config
@@ -64,7 +64,7 @@ async def _research(nexi: Nexi, tasks: asyncio.TaskGroup) -> tuple[ToolResult, T
     environment = RunEnvironment(
         nexi.ports, resolved, Session(), meter, QuietEmit(), asyncio.Event(), RecordedRun(), None, may_have_knowledge=True
     )
-    assembly = ResearchAssembly(ResearchEngine(environment), environment, tasks, has_knowledge=True)
+    assembly = _ResearchAssembly(ResearchEngine(environment), environment, tasks, has_knowledge=True)
     child = meter.child(Budget(), started=meter.started)
     toolbox = assembly.build_researcher("r1", "the key", session, child, assembly.shared, QuietEmit()).toolbox
     found = await toolbox.run(ToolCall("1", "local_search", '{"queries": ["shed key"]}'))

@@ -105,7 +105,7 @@ def test_every_grouped_option_exists() -> None:
 
 def test_the_manual_page_is_up_to_date() -> None:
     kept = (ROOT / "man" / "nexi.1").read_text(encoding="utf-8")
-    assert kept == manual.render_manual(), "run: python -m nexi.cli.manual > man/nexi.1"
+    assert kept == manual._render_manual(), "run: python -m nexi.cli.manual > man/nexi.1"
 
 
 def test_text_that_roff_would_obey_is_shown_as_it_is() -> None:

@@ -272,13 +272,13 @@ def test_what_fails_its_test_is_saved_only_if_the_user_wants_it(tmp_path: Path) 
 def test_the_offers_are_the_models_that_servers_have() -> None:
     with serving(OLLAMA_ROUTES) as port:
         url = f"http://127.0.0.1:{port}/v1"
-        assert settings.local_model_offers({"Ollama": port}) == [
+        assert settings._local_model_offers({"Ollama": port}) == [
             ModelOffer("qwen2.5:7b  (Ollama, 16384 tokens)", url, "qwen2.5:7b", 16384),
             ModelOffer("llama3.2:latest  (Ollama, up to 131072 tokens)", url, "llama3.2:latest", 131072),
         ]
-        assert settings.detect_window(url, "qwen2.5:7b") == 16384
-        assert settings.detect_window(url, "other") is None
-    assert settings.detect_window("https://openrouter.ai/api/v1", "m") is None
+        assert settings._detect_window(url, "qwen2.5:7b") == 16384
+        assert settings._detect_window(url, "other") is None
+    assert settings._detect_window("https://openrouter.ai/api/v1", "m") is None
 
 
 def test_the_setup_needs_a_terminal(nexi: Command) -> None:

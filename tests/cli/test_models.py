@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nexi.cli import models
-from nexi.cli.models import ModelListing, _ListedModel, _print_models, list_models
+from nexi.cli.models import _ListedModel, _ModelListing, _print_models, list_models
 from nexi.config import Config
 from tests.cli.command import Command
 from tests.stub import LLAMA_CPP_ROUTES, OLLAMA_ROUTES, serving
@@ -21,7 +21,7 @@ async def test_an_endpoint_of_this_machine_is_shown_with_windows_and_once(make_c
     with serving(OLLAMA_ROUTES) as a, serving(LLAMA_CPP_ROUTES) as b:
         here, there = f"http://127.0.0.1:{a}/v1", f"http://127.0.0.1:{b}/v1"
         found = await list_models(make_config(base_url=here, model="qwen2.5:7b"), {"Ollama": a, "llama.cpp": b})
-    assert found == ModelListing(
+    assert found == _ModelListing(
         (
             BUILT_IN,
             _ListedModel("Ollama", here, "llama3.2:latest", None, 131072),
@@ -32,7 +32,7 @@ async def test_an_endpoint_of_this_machine_is_shown_with_windows_and_once(make_c
 
 
 async def test_without_an_endpoint_the_built_in_model_is_in_use(make_config: Callable[..., Config]) -> None:
-    assert await list_models(make_config(model="extractive"), {}) == ModelListing(
+    assert await list_models(make_config(model="extractive"), {}) == _ModelListing(
         (_ListedModel("built in", "", "extractive", in_use=True),)
     )
 
@@ -58,14 +58,14 @@ def test_the_table_marks_the_model_in_use(capsys: pytest.CaptureFixture[str]) ->
         _ListedModel("Ollama", "http://h/v1", "qwen", 16384, 32768, in_use=True),
         _ListedModel("Ollama", "http://h/v1", "b", None, 9),
     )
-    _print_models(ModelListing(rows), as_json=False)
+    _print_models(_ModelListing(rows), as_json=False)
     assert capsys.readouterr().out == (
         "  extractive  built in\n* qwen        Ollama    16384 tokens\n  b           Ollama    up to 9 tokens\n"
     )
 
 
 def test_the_command_prints_one_object(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def none(config: Config) -> ModelListing:
+    async def none(config: Config) -> _ModelListing:
         return await list_models(config, {})
 
     monkeypatch.setattr(models, "list_models", none)
@@ -84,7 +84,7 @@ def test_the_command_prints_one_object(nexi: Command, monkeypatch: pytest.Monkey
 def test_a_problem_is_told_and_ends_with_1(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
 
-    async def none(config: Config) -> ModelListing:
+    async def none(config: Config) -> _ModelListing:
         return await list_models(config, {})
 
     monkeypatch.setattr(models, "list_models", none)
@@ -96,7 +96,7 @@ def test_a_problem_is_told_and_ends_with_1(nexi: Command, monkeypatch: pytest.Mo
 
 def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from nexi.app import pair_models
-    from nexi.app.approach import kept_approach
+    from nexi.app.approach import _kept_approach
     from nexi.app.pair_models import kept_judge_grade
     from nexi.config import load_config
     from nexi.doctor import Check, DoctorReport
@@ -127,7 +127,7 @@ def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Comman
     first, second = said.out.splitlines()
     assert first == "toy: does not use tools well: nexi searches and reads, and the model writes the answer from passages"
     assert second.startswith("toy: right in 100% of a test of 20 pairs: it may raise and lower")
-    assert kept_approach(load_config()) == "passages"
+    assert _kept_approach(load_config()) == "passages"
     assert "1,000 tokens" in said.out
     assert kept is not None
     assert kept.balanced_accuracy == 1.0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexi.cli.flags import AskFlags
-from nexi.cli.templates import apply_template, list_templates, read_template, system_prompt_of
+from nexi.cli.templates import _read_template, apply_template, list_templates, system_prompt_of
 from nexi.errors import ConfigError
 from tests.cli.command import QUESTION, Command
 
@@ -61,14 +61,14 @@ def test_a_missing_one_suggests_another(folder: Path, nexi: Command, name: str, 
 def test_a_name_never_leaves_the_folder(folder: Path, name: str) -> None:
     (folder.parent / "config.md").write_text("outside")
     with pytest.raises(ConfigError):
-        read_template(name)
+        _read_template(name)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"x" * 300_000], ids=["binary", "huge"])
 def test_one_that_cannot_be_used_says_why(folder: Path, content: bytes) -> None:
     (folder / "bad.md").write_bytes(content)
     with pytest.raises(ConfigError) as caught:
-        read_template("bad")
+        _read_template("bad")
     assert str(folder / "bad.md") in caught.value.message
     assert caught.value.fix
 

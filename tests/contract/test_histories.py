@@ -8,7 +8,7 @@ import pytest
 
 from nexi.history import FileHistory, create_entry
 from nexi.ports import HistoryStore
-from nexi.team.postgres.state import PostgresHistory
+from nexi.team.postgres.state import _PostgresHistory
 
 WHEN = "2026-01-02T03:04:05"
 FIRST = create_entry("Why?", "Because \x00of \ud83c rain.", ["https://a.example"], "m", 1, 0.5, 12, id="aaaaaa", ts=WHEN)
@@ -19,7 +19,7 @@ SECOND = create_entry("Wer?", "Ärzte", [], "s", 2, 1.5, 3, id="bbbbbb", ts=WHEN
 def history(request: pytest.FixtureRequest, tmp_path: Path) -> HistoryStore:
     if request.param == "files":
         return FileHistory(tmp_path / "history.jsonl")
-    return PostgresHistory(request.getfixturevalue("database"), request.getfixturevalue("make_person")())
+    return _PostgresHistory(request.getfixturevalue("database"), request.getfixturevalue("make_person")())
 
 
 def test_a_new_history_is_empty(history: HistoryStore) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from nexi.ports import PageStore
 from nexi.runs.pages import FilePages, MemoryPages
-from nexi.team.postgres.runs import PostgresPages
+from nexi.team.postgres.runs import _PostgresPages
 from nexi.types import content_digest
 
 TEXTS = ["The Moon is far.", "", "a\r\nb\rc\n", "日本語 \U0001f315", "half \ud83c of a pair", "x" * 1_000_000]
@@ -24,7 +24,7 @@ def make(request: pytest.FixtureRequest) -> Callable[[Path], PageStore]:
     if request.param == "files":
         return FilePages
     database, owner = request.getfixturevalue("database"), request.getfixturevalue("make_person")()
-    return lambda _: PostgresPages(database, owner)
+    return lambda _: _PostgresPages(database, owner)
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=["words", "empty", "line ends", "unicode", "surrogate", "long"])

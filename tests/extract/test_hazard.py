@@ -105,7 +105,7 @@ def test_a_cell_spans_what_a_table_can_have() -> None:
 
 
 def can_multiply(html: str) -> bool:
-    return markup_limits.can_multiply(html, html.count("<"))
+    return markup_limits._can_multiply(html, html.count("<"))
 
 
 def test_formatting_that_is_closed_is_not_rebuilt() -> None:

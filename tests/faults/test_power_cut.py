@@ -18,7 +18,7 @@ from nexi.app.folders import Folders
 from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.runs.directory import RunDirectory
-from nexi.runs.repair import find_page_damage
+from nexi.runs.repair import _find_page_damage
 from nexi.testing import FakeClock
 from tests.research.test_resume import research
 from tests.research.world import PromptModel, replayed
@@ -78,7 +78,7 @@ def test_at_every_flush_the_log_on_the_disk_names_only_texts_that_are_on_it_too(
             facts = [fact for _, fact in runs.open_log(whole.id).facts]
         except StoreError:
             continue  # the cut came before the header was flushed
-        damage = find_page_damage(runs.pages, facts)
+        damage = _find_page_damage(runs.pages, facts)
         assert (number, damage.missing, damage.changed) == (number, (), ())
         named.append(damage.named)
     assert (named[0], named[-1]) == (0, len(list(config.pages_dir.rglob("*.txt"))))

@@ -14,7 +14,7 @@ import pytest
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import Settings, browser, create_fetcher, obstacles
 from nexi.fetchers.browser import Browser, RenderedPage
-from nexi.fetchers.browser.worker import chromium_arguments
+from nexi.fetchers.browser.worker import _chromium_arguments
 from nexi.fetchers.crawl4ai import Crawl4aiFetcher
 from nexi.fetchers.guard import AddressGuard
 from nexi.testing import FakeClock
@@ -130,7 +130,7 @@ async def test_the_table_makes_one_and_refuses_a_proxy_that_is_none() -> None:
 
 
 def test_chromium_gets_no_way_out_but_the_proxy() -> None:
-    words = chromium_arguments("chromium", "/folder", 4711, sandbox=True)
+    words = _chromium_arguments("chromium", "/folder", 4711, sandbox=True)
     assert {
         "--proxy-server=http://127.0.0.1:4711",
         "--proxy-bypass-list=<-loopback>",
@@ -139,7 +139,7 @@ def test_chromium_gets_no_way_out_but_the_proxy() -> None:
         "--disable-quic",
     } < set(words)
     assert "--no-sandbox" not in words
-    assert "--no-sandbox" in chromium_arguments("chromium", "/folder", 4711, sandbox=False)
+    assert "--no-sandbox" in _chromium_arguments("chromium", "/folder", 4711, sandbox=False)
 
 
 # The life of a browser

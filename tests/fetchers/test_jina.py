@@ -12,7 +12,7 @@ from nexi.app.factory import factory_for
 from nexi.config import Config
 from nexi.errors import FetchError
 from nexi.fetchers.guard import AddressGuard
-from nexi.fetchers.jina import JinaFetcher, parse_reader
+from nexi.fetchers.jina import JinaFetcher, _parse_reader
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page
 from rig import miniweb
@@ -83,18 +83,18 @@ async def test_a_private_name_is_told_to_nobody() -> None:
 
 
 def test_text_is_cut_at_the_limit_and_says_so() -> None:
-    page = parse_reader("https://a.example", "Title: T\n\nMarkdown Content:\n" + "x" * 50, FetchLimits(max_chars=10))
+    page = _parse_reader("https://a.example", "Title: T\n\nMarkdown Content:\n" + "x" * 50, FetchLimits(max_chars=10))
     assert (page.text, page.truncated) == ("x" * 10, True)
 
 
 def test_an_empty_answer_is_an_error() -> None:
     with pytest.raises(FetchError, check=has_code("error")):
-        parse_reader("https://a.example", "Title: T\n\nMarkdown Content:\n  \n", FetchLimits())
+        _parse_reader("https://a.example", "Title: T\n\nMarkdown Content:\n  \n", FetchLimits())
 
 
 def test_the_headings_and_code_languages_of_a_page_are_told() -> None:
     text = "Title: Tea\n\nMarkdown Content:\n# Tea\n\nHot.\n\n## Milk\n\n```sh\npour\n```\n"
-    page = parse_reader("https://tea.example/", text, FetchLimits())
+    page = _parse_reader("https://tea.example/", text, FetchLimits())
     assert (page.headings, page.code_languages) == (("Tea", "Milk"), ("sh",))
 
 

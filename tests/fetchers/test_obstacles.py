@@ -8,7 +8,7 @@ import pytest
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.fetchers.http import find_plain_form
+from nexi.fetchers.http import _find_plain_form
 from nexi.testing import FakeWeb
 from nexi.urls import parse
 from tests.fetchers.site import page, response
@@ -83,4 +83,4 @@ async def test_a_refusal_says_what_its_headers_say(status: int, headers: dict[st
     ],
 )
 def test_a_file_on_github_has_a_plain_endpoint(url: str, plain: str) -> None:
-    assert find_plain_form(parse(url)) == plain
+    assert _find_plain_form(parse(url)) == plain

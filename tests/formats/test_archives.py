@@ -8,7 +8,7 @@ import pytest
 
 from nexi.errors import FetchError
 from nexi.extract import Extracted
-from nexi.formats import MAX_CHARS, containers, extract, sheets, sniff_type, to_text
+from nexi.formats import MAX_CHARS, _containers, extract, sheets, sniff_type, to_text
 from tests.formats.archives import CONTAINER, W, docx, epub, paragraph, table, zipped
 from tests.raising import has_code
 
@@ -79,7 +79,7 @@ def test_the_bytes_of_archives_tell_what_they_are() -> None:
 
 LOCKED = '<encryption><EncryptedData><CipherReference URI="OEBPS/text/one.xhtml"/></EncryptedData></encryption>'
 FONTS = '<encryption><EncryptedData><CipherReference URI="OEBPS/font.otf"/></EncryptedData></encryption>'
-BOMB = b"<w:document><w:x>" + b"a" * (containers.MAX_BYTES + 1)
+BOMB = b"<w:document><w:x>" + b"a" * (_containers.MAX_BYTES + 1)
 ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><w:document><w:p><w:t>&b;</w:t></w:p></w:document>'
 
 
@@ -101,11 +101,11 @@ def test_locked_fonts_do_not_matter() -> None:
         (docx("<w:p>"), DOCX, "error"),
         (docx("", document=BOMB), DOCX, "too_large"),
         (docx("", document=ENTITIES), DOCX, "error"),
-        (zipped({str(n): "" for n in range(containers.MAX_MEMBERS + 1)}), DOCX, "too_large"),
-        (docx("<w:tab/>" * (containers.MAX_ELEMENTS + 1)), DOCX, "too_large"),
-        (docx("<w:p>" * containers.MAX_DEPTH), DOCX, "too_large"),
-        (docx("<w:p " + " ".join(f'a{n}=""' for n in range(containers.MAX_ATTRIBUTES + 1)) + "/>"), DOCX, "too_large"),
-        (epub(encryption="<e>" + "<CipherReference/>" * (containers.MAX_ENTRIES + 1) + "</e>"), EPUB, "too_large"),
+        (zipped({str(n): "" for n in range(_containers.MAX_MEMBERS + 1)}), DOCX, "too_large"),
+        (docx("<w:tab/>" * (_containers.MAX_ELEMENTS + 1)), DOCX, "too_large"),
+        (docx("<w:p>" * _containers.MAX_DEPTH), DOCX, "too_large"),
+        (docx("<w:p " + " ".join(f'a{n}=""' for n in range(_containers.MAX_ATTRIBUTES + 1)) + "/>"), DOCX, "too_large"),
+        (epub(encryption="<e>" + "<CipherReference/>" * (_containers.MAX_ENTRIES + 1) + "</e>"), EPUB, "too_large"),
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, kind: str, reason: str) -> None:
@@ -115,14 +115,14 @@ def test_what_cannot_be_read_says_why(data: bytes, kind: str, reason: str) -> No
 
 
 def test_a_sheet_may_have_more_elements_than_other_parts_and_not_any_number() -> None:
-    sheet = f"<worksheet>{'<row/>' * (containers.MAX_ELEMENTS + 1)}</worksheet>"
+    sheet = f"<worksheet>{'<row/>' * (_containers.MAX_ELEMENTS + 1)}</worksheet>"
     workbook = {
         "xl/workbook.xml": '<workbook><sheets><sheet name="S" id="r1"/></sheets></workbook>',
         "xl/_rels/workbook.xml.rels": '<Relationships><Relationship Id="r1" Target="s.xml"/></Relationships>',
     }
     assert sheets.read_xlsx(zipped({**workbook, "xl/s.xml": sheet}), 1_000).text.startswith("## S")
     with pytest.raises(FetchError, check=has_code("too_large")):
-        containers.parse_xml((b"<a><b/><b/></a>",), containers.Elements("b"), max_elements=2)
+        _containers.parse_xml((b"<a><b/><b/></a>",), _containers.Elements("b"), max_elements=2)
 
 
 def test_a_bomb_is_not_unpacked() -> None:
@@ -142,7 +142,7 @@ def test_a_title_of_many_megabytes_is_cut() -> None:
     core = {"docProps/core.xml": f"<c><title>{'t' * 7_000_000}</title></c>"}
     document = zipped({"word/document.xml": f"<w:document {W}>{paragraph('Tea')}</w:document>", **core})
     found = extract(document, DOCX, "")
-    assert (found.text, len(found.title) <= containers.MAX_ENTRY_CHARS) == ("Tea", True)
+    assert (found.text, len(found.title) <= _containers.MAX_ENTRY_CHARS) == ("Tea", True)
 
 
 def test_a_table_of_empty_rows_costs_a_document_nothing() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.formats.pdf_layout import part_paragraphs
+from nexi.formats._pdf_layout import part_paragraphs
 
 
 @dataclass(frozen=True)

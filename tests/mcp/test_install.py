@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nexi.errors import StoreError
-from nexi.mcp.entries import entry_text, install_entry, place_of
+from nexi.mcp._entries import entry_text, install_entry, place_of
 from tests.cli.command import Command
 
 COMMAND = {"command": sys.executable, "args": ["-m", "nexi.mcp_server_cli"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.checking.origins import find_exchanges, group_origins, is_copy, registrable_domain, shingles
+from nexi.checking.origins import _registrable_domain, find_exchanges, group_origins, is_copy, shingles
 
 STORY = (
     "The Forth Bridge is a cantilever railway bridge across the Firth of Forth in the east of Scotland, nine miles west of "
@@ -41,7 +41,7 @@ OTHER = (
     ],
 )
 def test_the_registrable_domain_is_what_somebody_registered(host: str, domain: str) -> None:
-    assert registrable_domain(host) == domain
+    assert _registrable_domain(host) == domain
 
 
 def test_pages_of_one_owner_are_one_origin() -> None:

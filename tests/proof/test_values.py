@@ -7,14 +7,14 @@ import pytest
 from nexi.checking.values import (
     Date,
     Number,
+    _states_date,
     dates_differ,
     find_missing,
     is_same_number,
     parse_dates,
     parse_values,
-    states_date,
 )
-from nexi.checking.values import parse_numbers as numbers
+from nexi.checking.values import _parse_numbers as numbers
 
 
 def only_number(text: str) -> Number:
@@ -157,7 +157,7 @@ def test_a_date_is_read_as_far_as_it_is_given(text: str, readings: list[tuple[tu
 
 def test_a_fuller_date_says_the_shorter_one_and_not_the_other_way_round() -> None:
     full, short = only_date("5 May 1990"), only_date("May 1990")
-    assert (states_date(full, short), states_date(short, full), dates_differ(full, short)) == (True, False, False)
+    assert (_states_date(full, short), _states_date(short, full), dates_differ(full, short)) == (True, False, False)
 
 
 def test_dates_that_differ_in_one_part_exclude_each_other() -> None:

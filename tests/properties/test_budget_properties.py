@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.budget import PREFETCH_SHARE, Budget, Meter, Reservation
+from nexi.budget import PREFETCH_SHARE, Budget, Meter, _Reservation
 from nexi.types import Usage
 
 limits = st.none() | st.integers(0, 60)
@@ -26,7 +26,7 @@ def test_calls_that_cost_at_most_their_reservation_never_overrun(
     for by_child, reserved, spent in plan:
         meter = child if by_child else parent
         got = meter.reserve_call(reserved)
-        if isinstance(got, Reservation):
+        if isinstance(got, _Reservation):
             meter.settle_call(got, Usage(min(reserved, spent), 0))
     for meter in (parent, child):
         assert within(meter.usage.total, meter.budget.max_tokens)
@@ -38,14 +38,14 @@ def test_calls_that_cost_at_most_their_reservation_never_overrun(
 @given(budgets, st.lists(st.integers(0, 30), max_size=10))
 def test_reservations_in_flight_never_promise_more_than_there_is(budget: Budget, wanted: list[int]) -> None:
     meter = Meter(budget)
-    held = [got for got in map(meter.reserve_call, wanted) if isinstance(got, Reservation)]
+    held = [got for got in map(meter.reserve_call, wanted) if isinstance(got, _Reservation)]
     assert within(sum(r.tokens for r in held), budget.max_tokens)
 
 
 @given(limits, st.lists(st.integers(0, 30), max_size=10))
 def test_what_was_settled_at_nothing_is_free_again(max_tokens: int | None, wanted: list[int]) -> None:
     meter = Meter(Budget(max_tokens=max_tokens))
-    for reservation in [got for got in map(meter.reserve_call, wanted) if isinstance(got, Reservation)]:
+    for reservation in [got for got in map(meter.reserve_call, wanted) if isinstance(got, _Reservation)]:
         meter.settle_call(reservation, Usage())
     fresh = Meter(Budget(max_tokens=max_tokens))
     assert meter.stop_reason(0) == fresh.stop_reason(0)

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nexi.llm.openai._stream import BodyReader, CallIds, Listener, ReplyBuffer
 from nexi.llm.openai.calls import calls_from_text, find_problems
-from nexi.llm.openai.stream import BodyReader, CallIds, Listener, ReplyBuffer
 from nexi.structured import json_reader, schema_check
 from nexi.types import ToolCall, ToolSpec
 
@@ -43,12 +43,12 @@ def test_readers_raise_nothing_but_value_errors(text: str) -> None:
 @given(values)
 def test_what_is_written_as_json_is_read_back(value: object) -> None:
     text = json.dumps(value)
-    assert json_reader.parse_json(text) == json_reader.fix_value(value) == json_reader.parse_lenient(text)
+    assert json_reader.parse_json(text) == json_reader._fix_value(value) == json_reader.parse_lenient(text)
 
 
 @given(objects, st.sampled_from(["{}", "Here:\n```json\n{}\n```\nDone", "  {}\n", "<a>{}</a>"]))
 def test_an_object_is_found_within_prose(value: dict[str, Any], prose: str) -> None:
-    assert json_reader.parse_lenient(prose.replace("{}", json.dumps(value))) == json_reader.fix_value(value)
+    assert json_reader.parse_lenient(prose.replace("{}", json.dumps(value))) == json_reader._fix_value(value)
 
 
 @given(objects, st.data())
@@ -57,7 +57,7 @@ def test_an_object_cut_anywhere_is_read_without_its_end(value: dict[str, Any], d
     cut = text[: data.draw(st.integers(1, len(text)))]
     found = json_reader.parse_lenient(cut)
     assert isinstance(found, dict)
-    assert list(found)[:-1] == list(json_reader.fix_value(value))[: max(0, len(found) - 1)]
+    assert list(found)[:-1] == list(json_reader._fix_value(value))[: max(0, len(found) - 1)]
 
 
 @given(

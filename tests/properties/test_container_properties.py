@@ -9,9 +9,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nexi.backends.container._state import State, User, decode_state
 from nexi.backends.container.engine import image_reference
 from nexi.backends.container.settings import SettingsDraft
-from nexi.backends.container.state import State, User, decode_state
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

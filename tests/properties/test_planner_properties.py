@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
 from nexi.research.digest import build_digest
-from nexi.research.evaluator import parse_judgement
+from nexi.research.evaluator import _parse_judgement
 from nexi.research.planner import build_fallback_agenda, parse_agenda, resolve_from_conversation
 from nexi.research.report import (
     LETTERS,
@@ -62,7 +62,7 @@ def test_an_agenda_that_is_read_is_one_that_the_run_accepts(text: str, depth: in
 
 @given(st.one_of(TEXT, VALUES.map(json.dumps)))
 def test_a_judgement_is_a_delegation_with_tasks_or_a_report(text: str) -> None:
-    judgement = parse_judgement(text)
+    judgement = _parse_judgement(text)
     if judgement.decision == "delegate":
         assert 1 <= len(judgement.tasks) <= MAX_TASKS
         assert all(task.strip() for task in judgement.tasks)

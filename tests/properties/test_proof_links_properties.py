@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nexi.checking.conflicts import find_conflicts
-from nexi.checking.links import link_to, text_directive
-from nexi.checking.origins import group_origins, registrable_domain
+from nexi.checking.links import _text_directive, link_to
+from nexi.checking.origins import _registrable_domain, group_origins
 from nexi.checking.pages import prepare
 from nexi.types import Claim, Evidence, Verdict
 
@@ -28,13 +28,13 @@ def test_a_link_to_any_place_is_the_url_with_nothing_but_escaped_text_behind_it(
 
 @given(st.text("abc ", min_size=1, max_size=80).filter(lambda t: t.strip()))
 def test_a_short_quote_of_plain_words_is_named_word_for_word(text: str) -> None:
-    directive = text_directive(text, 0, len(text))
+    directive = _text_directive(text, 0, len(text))
     assert unquote(directive) == " ".join(text.split())
 
 
 @given(st.text(max_size=60))
 def test_a_domain_is_the_end_of_its_host(host: str) -> None:
-    assert host.strip("[]").rstrip(".").lower().endswith(registrable_domain(host))
+    assert host.strip("[]").rstrip(".").lower().endswith(_registrable_domain(host))
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a.org", "b.org", "x.a.org", ""]), marked), max_size=6))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.research.evaluator import parse_judgement
+from nexi.research.evaluator import _parse_judgement
 from nexi.research.stream import MAX_PROSE_CHARS, ReportStream
 
 PARTS = (
@@ -40,7 +40,7 @@ def test_what_is_told_is_the_report(text: str, sizes: list[int]) -> None:
     whole = stream.finish()
     assert "".join(told) == (stream.text if stream.released else "")
     if stream.released:
-        assert whole == parse_judgement(text).text
+        assert whole == _parse_judgement(text).text
     elif extract_citation_markers(whole):
         assert whole[0] in "{`" or (
             len(whole) <= MAX_PROSE_CHARS and not whole.startswith("#")

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from nexi.checking.lexicon import SYMBOLS
 from nexi.checking.values import (
+    _parse_numbers,
+    _states_date,
     dates_differ,
     find_missing,
     is_same_number,
     parse_dates,
-    parse_numbers,
     parse_values,
-    states_date,
 )
 
 counts = st.integers(2, 10**12)
@@ -33,26 +33,26 @@ TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 
 @given(counts, UNITS)
 def test_a_number_agrees_with_itself_with_and_without_separators(count: int, unit: str) -> None:
-    (one,), (other,) = parse_numbers(f"{count:,}{unit}"), parse_numbers(f"{count}{unit}")
+    (one,), (other,) = _parse_numbers(f"{count:,}{unit}"), _parse_numbers(f"{count}{unit}")
     assert is_same_number(one, other)
     assert is_same_number(other, one)
 
 
 @given(counts, counts, UNITS)
 def test_two_exact_numbers_agree_only_when_they_are_equal(one: int, other: int, unit: str) -> None:
-    (first,), (second,) = parse_numbers(f"{one:,}{unit}"), parse_numbers(f"{other:,}{unit}")
+    (first,), (second,) = _parse_numbers(f"{one:,}{unit}"), _parse_numbers(f"{other:,}{unit}")
     assert is_same_number(first, second) == (one == other)
 
 
 @given(st.integers(1, 999), st.sampled_from([("thousand", 10**3), ("million", 10**6), ("billion", 10**9)]))
 def test_a_scale_word_is_as_good_as_its_zeros(count: int, scale: tuple[str, int]) -> None:
-    (spelled,), (written,) = parse_numbers(f"{count} {scale[0]} men"), parse_numbers(f"{count * scale[1]:,} men")
+    (spelled,), (written,) = _parse_numbers(f"{count} {scale[0]} men"), _parse_numbers(f"{count * scale[1]:,} men")
     assert is_same_number(spelled, written)
 
 
 @given(st.floats(1, 10**6, allow_nan=False), st.sampled_from(sorted(SYMBOLS)), st.sampled_from(sorted(SYMBOLS)))
 def test_measures_of_different_kinds_never_agree(amount: float, one: str, other: str) -> None:
-    (first,), (second,) = parse_numbers(f"{amount:.2f} {one}"), parse_numbers(f"{amount:.2f} {other}")
+    (first,), (second,) = _parse_numbers(f"{amount:.2f} {one}"), _parse_numbers(f"{amount:.2f} {other}")
     if SYMBOLS[one][0] != SYMBOLS[other][0]:
         assert not is_same_number(first, second)
 
@@ -60,7 +60,7 @@ def test_measures_of_different_kinds_never_agree(amount: float, one: str, other:
 @given(DAYS, st.sampled_from(SPELLINGS), st.sampled_from(SPELLINGS))
 def test_a_day_is_the_same_however_it_is_spelled(day: calendar_date, one: str, other: str) -> None:
     (first,), (second,) = (parse_dates(spelling.format(day, f"{day.year:04}")) for spelling in (one, other))
-    assert states_date(first, second)
+    assert _states_date(first, second)
     assert not dates_differ(first, second)
 
 

@@ -21,12 +21,12 @@ from nexi.events import (
 from nexi.research.evaluator import (
     EvaluationLimits,
     RoundJudgement,
+    _find_uncovered_tasks,
+    _parse_judgement,
     cut_to_bytes,
     describe_budget,
     evaluate_round,
-    find_uncovered_tasks,
     judge_without_model,
-    parse_judgement,
     sort_researchers,
 )
 from nexi.research.reducer import fold
@@ -67,7 +67,7 @@ def after(
     ],
 )
 def test_a_delegation_is_read_bare_fenced_in_prose_and_behind_leaked_thoughts(text: str) -> None:
-    assert parse_judgement(text) == DELEGATES
+    assert _parse_judgement(text) == DELEGATES
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_a_delegation_is_read_bare_fenced_in_prose_and_behind_leaked_thoughts(te
     ],
 )
 def test_everything_else_is_the_report(text: str, report: str) -> None:
-    assert parse_judgement(text) == RoundJudgement("synthesise", text=report)
+    assert _parse_judgement(text) == RoundJudgement("synthesise", text=report)
 
 
 def test_a_delegation_of_nothing_is_no_delegation() -> None:
-    assert parse_judgement('{"action": "delegate", "queries": []}') == RoundJudgement("synthesise")
+    assert _parse_judgement('{"action": "delegate", "queries": []}') == RoundJudgement("synthesise")
 
 
 def test_at_most_five_tasks_are_delegated() -> None:
     many = json.dumps({"action": "delegate", "queries": [f"q{n}" for n in range(9)]})
-    assert parse_judgement(many).tasks == ("q0", "q1", "q2", "q3", "q4")
+    assert _parse_judgement(many).tasks == ("q0", "q1", "q2", "q3", "q4")
 
 
 async def test_the_evaluator_reads_the_agenda_every_report_and_what_failed() -> None:
@@ -163,7 +163,7 @@ def test_a_cut_never_splits_a_character() -> None:
 
 def test_without_a_model_what_no_report_covers_is_looked_for_once_more() -> None:
     state = after("The Moon is far from Earth [1].", "Nothing.", tasks=("How far is the Moon?", "What causes ocean tides?"))
-    assert find_uncovered_tasks(state) == ["causes ocean tides"]
+    assert _find_uncovered_tasks(state) == ["causes ocean tides"]
     assert judge_without_model(state, MAY) == RoundJudgement("delegate", ("causes ocean tides",), by="built-in")
     assert judge_without_model(state, MUST).decision == "synthesise"
 

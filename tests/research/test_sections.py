@@ -19,14 +19,14 @@ from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import RoundEvaluated, Warned
 from nexi.prompts import NAMES, template
-from nexi.research.evaluator import EvaluationLimits, RoundJudgement, build_messages, parse_judgement
-from nexi.research.outline import LENGTHS, Section, most_sections, parse_outline, section_words
-from nexi.research.sections import (
+from nexi.research._sections import (
     SectionedReport,
     SectionWriter,
     clean_section,
     drop_repeated_sentences,
 )
+from nexi.research.evaluator import EvaluationLimits, RoundJudgement, _parse_judgement, build_messages
+from nexi.research.outline import LENGTHS, Section, most_sections, parse_outline, section_words
 from nexi.research.state import ResearchState
 from nexi.runs.session import Session
 from nexi.testing import ScriptedLLM
@@ -62,11 +62,11 @@ def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("text", [json.dumps(OUTLINE), f"Here is the plan:\n```json\n{json.dumps(OUTLINE)}\n```"])
 def test_an_outline_is_read_bare_and_fenced_in_prose(text: str) -> None:
-    assert parse_judgement(text) == RoundJudgement("outline", sections=SECTIONS)
+    assert _parse_judgement(text) == RoundJudgement("outline", sections=SECTIONS)
 
 
 def test_an_outline_without_a_section_is_asked_for_again() -> None:
-    assert parse_judgement('{"action": "outline", "sections": []}') == RoundJudgement("synthesise")
+    assert _parse_judgement('{"action": "outline", "sections": []}') == RoundJudgement("synthesise")
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_an_outline_without_a_section_is_asked_for_again() -> None:
     ],
 )
 def test_a_title_of_an_outline_is_one_line_that_asks_and_cites_nothing(title: object, read: str) -> None:
-    assert parse_judgement(json.dumps({**OUTLINE, "title": title})).title == read
+    assert _parse_judgement(json.dumps({**OUTLINE, "title": title})).title == read
 
 
 def test_what_is_no_section_is_left_out_and_a_heading_stands_once() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app.approach import keep_approach
+from nexi.app.approach import _keep_approach
 from nexi.config import Config, get_system_prompt
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError, QuestionError
 from nexi.events import (
@@ -253,7 +253,7 @@ async def test_an_answer_without_evidence_is_refused_when_nothing_can_be_read(ma
 
 async def test_a_model_told_to_read_first_may_mend_its_way(make_config: Make) -> None:
     world = World(make_config(), Reply("I just know it."), searching("moon"), reading(MOON), answering(ANSWER))
-    keep_approach(world.config, "tools")
+    _keep_approach(world.config, "tools")
     assert (await world.ask()).answer.text == ANSWER
 
 
@@ -509,7 +509,7 @@ async def test_the_system_prompt_carries_the_date_and_can_be_overridden_by_file(
     assert "2026-01-02" in world.llm.requests[0][0].content
     config.prompts_dir.mkdir(parents=True)
     (config.prompts_dir / "read_first.md").write_text("READ FIRST, PLEASE", encoding="utf-8")
-    keep_approach(config, "tools")
+    _keep_approach(config, "tools")
     again = World(config, Reply("No."), searching("moon"), reading(MOON), answering(ANSWER))
     await again.ask()
     assert Message("user", "READ FIRST, PLEASE") in again.llm.requests[1]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app.approach import is_small_model, keep_approach, kept_approach, probe_tool_use
+from nexi.app.approach import _keep_approach, _kept_approach, is_small_model, probe_tool_use
 from nexi.app.pair_models import grade_book, judge_key
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
@@ -255,7 +255,7 @@ async def test_the_pages_of_an_earlier_question_are_archived_and_stay_citable(ma
 
 async def test_a_small_model_with_tools_has_old_results_archived_before_a_summary_is_asked_for(make_config: Make) -> None:
     config = make_config(model="some-7b", max_context=8_000, max_output_tokens=300)
-    keep_approach(config, "tools")
+    _keep_approach(config, "tools")
     pages = {
         f"https://moon.example/{n}": f"Moon {n}\n\nThe Moon is far, {n}. " + f"Stones of kind {n}. " * 240 for n in range(5)
     }
@@ -280,7 +280,7 @@ async def test_a_model_that_searches_reads_and_answers_in_the_test_keeps_its_too
     config, url = make_config(model="some-7b"), "https://ebenau.example/tower"
     llm = ScriptedLLM(searching("Ebenau tower height"), reading(url), answering("It is 57 metres high [1]."))
     assert await probe_tool_use(config, llm) == "tools"
-    assert kept_approach(config) == "tools"
+    assert _kept_approach(config) == "tools"
     world = World(config, searching("moon"), reading(MOON), answering(SENTENCE))
     assert (await world.ask()).answer.text == SENTENCE
 
@@ -303,10 +303,10 @@ async def test_a_model_that_fails_a_step_of_the_test_gets_passages_from_then_on(
 
 def test_the_result_is_kept_for_each_model_and_server(make_config: Make) -> None:
     config = make_config(model="one", base_url="http://127.0.0.1:1/v1")
-    keep_approach(config, "passages")
-    assert kept_approach(config) == "passages"
-    assert kept_approach(config.override(base_url="http://127.0.0.1:2/v1")) == ""
-    assert kept_approach(config.override(model="two")) == ""
+    _keep_approach(config, "passages")
+    assert _kept_approach(config) == "passages"
+    assert _kept_approach(config.override(base_url="http://127.0.0.1:2/v1")) == ""
+    assert _kept_approach(config.override(model="two")) == ""
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_the_size_that_a_server_gives_wins_over_the_name() -> None:
 
 async def test_a_small_model_with_tools_reads_with_the_built_in_extractor(make_config: Make) -> None:
     config = make_config(model="some-7b")
-    keep_approach(config, "tools")
+    _keep_approach(config, "tools")
     world = World(config, searching("moon"), reading(MOON, MARS, get_full=False), answering(SENTENCE))
     await world.ask()
     assert len(world.llm.requests) == 3

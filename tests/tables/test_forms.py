@@ -7,7 +7,7 @@ import io
 
 from openpyxl import load_workbook
 
-from nexi.output.value_table import table_csv, table_json, table_markdown, table_workbook
+from nexi.output.value_table import _table_csv, table_json, table_markdown, table_workbook
 from nexi.tables.cells import Cell, Column, Row, ValueTable
 
 TABLE = ValueTable(
@@ -39,7 +39,7 @@ def test_the_markdown_has_values_quotes_places_and_what_was_not_read() -> None:
 
 
 def test_the_csv_keeps_what_a_spreadsheet_would_run_as_text() -> None:
-    rows = list(csv.reader(io.StringIO(table_csv(TABLE))))
+    rows = list(csv.reader(io.StringIO(_table_csv(TABLE))))
     assert rows[0] == ["document", "date", "price", "price (quote)", "price (date)", "note", "note (quote)", "note (date)"]
     assert rows[1] == ["a.pdf", "2024-03-01", "40 €", "The price is 40 €.", "2024-03-01", "'=1+1", "'=1+1", "2024-03-01"]
     assert rows[2][2:5] == ["", "", ""]

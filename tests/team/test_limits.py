@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from nexi import cli
 from nexi.app import SystemClock
-from nexi.app.factory import LimitedModel
+from nexi.app.factory import _LimitedModel
 from nexi.config import Config
 from nexi.errors import BackendError, NexiError
 from nexi.fetchers import Settings
@@ -170,7 +170,7 @@ async def test_a_model_server_is_asked_at_most_so_often_at_once(
     )
     async with asyncio.timeout(120):
         await call(limits[0])  # the slots of a process that is lost come back
-    model = LimitedModel(ScriptedLLM(answering("yes")), limits[0])
+    model = _LimitedModel(ScriptedLLM(answering("yes")), limits[0])
     assert await model.complete([], max_tokens=5) == answering("yes")
     other.close()
 
@@ -193,7 +193,7 @@ async def test_the_clients_of_a_team_pace_and_rest_together(
         settings: Settings = ports._fetcher_settings("http")
         assert settings.make_pacing
         assert isinstance(settings.make_pacing("host", 8, 4), PostgresPacing)
-        assert isinstance(ports.llm("answer"), LimitedModel)
+        assert isinstance(ports.llm("answer"), _LimitedModel)
     finally:
         team.database.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app.mark_figures import MEANINGS, rule_figures
+from nexi.app.mark_figures import MEANINGS, _rule_figures
 from nexi.notices import list_notices
 from nexi.types import StopReason, Verdict
 from nexi.web.page.assets import LANGUAGES, choose_language, render_index
@@ -226,5 +226,5 @@ def test_the_fixes_of_a_broken_searxng_can_be_translated() -> None:
 
 
 def test_what_a_mark_means_is_translated() -> None:
-    told = [*MEANINGS.values(), *(figure.describe() for figure in rule_figures())]
+    told = [*MEANINGS.values(), *(figure.describe() for figure in _rule_figures())]
     assert [said for said in told if said not in list_notices(told)] == []

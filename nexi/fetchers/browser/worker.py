@@ -28,7 +28,7 @@ _CHROMIUM = json.loads(Path(__file__).with_name("chromium.json").read_text(encod
 _SETTLED = Path(__file__).with_name("settled.js").read_text(encoding="utf-8").strip()  # with places for milliseconds
 
 
-def chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: bool) -> list[str]:
+def _chromium_arguments(program: str, folder: str, proxy_port: int, *, sandbox: bool) -> list[str]:
     """How Chromium is started: no window, no way out but the proxy, nothing kept."""
     options = {
         "--proxy-server": f"http://127.0.0.1:{proxy_port}",
@@ -102,7 +102,7 @@ def main() -> None:
     profile.mkdir(parents=True)
     # WebRTC would send datagrams past the proxy; the switches alone do not stop it
     (profile / "Preferences").write_text(json.dumps(_CHROMIUM["preferences"]), encoding="utf-8")
-    arguments = chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes")
+    arguments = _chromium_arguments(program, folder, int(proxy_port), sandbox=sandbox == "yes")
     quiet = subprocess.DEVNULL
     chromium = subprocess.Popen(arguments, stdin=quiet, stdout=quiet, stderr=subprocess.PIPE, text=True)  # noqa: S603 - our words
     assert chromium.stderr is not None  # noqa: S101 - it is a pipe

@@ -22,8 +22,8 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 from nexi.errors import StoreError
 from nexi.stores import _faults
 from nexi.stores._writing import check_vectors, key_of, vector_length
-from nexi.stores.qdrant import points
-from nexi.stores.qdrant.points import Payload, chunk_id, source_id
+from nexi.stores.qdrant import _points
+from nexi.stores.qdrant._points import Payload, chunk_id, source_id
 from nexi.types import EVERYTHING, TEAM, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 DENSE, WORDS = "dense", "words"
@@ -92,7 +92,7 @@ class QdrantStore:
             state = await self._claim_embedder(state, embedder, dims)
         collection = state["collection"]
         for page in pages:
-            payload = points.source_payload(page)
+            payload = _points.source_payload(page)
             digest = payload["digest"]
             twin = await self._find_twin(digest)
             if twin is not None and twin["fingerprint"] == payload["fingerprint"]:
@@ -118,7 +118,7 @@ class QdrantStore:
         if twin is None:
             return False
         body = {key: twin[key] for key in ("digest", "fingerprint", "chunks", "words")}
-        await self._attach_url(state["collection"], points.source_payload(IndexedPage(source)) | body)
+        await self._attach_url(state["collection"], _points.source_payload(IndexedPage(source)) | body)
         return True
 
     @_translate_errors
@@ -155,7 +155,7 @@ class QdrantStore:
             if coming["collection"]:
                 _same_embedder(coming, embedder, dims)
             else:  # a collection for the vectors of the next model, with every chunk that there is
-                name = f"{self._prefix}_{points.slugify(embedder)}_{dims}"
+                name = f"{self._prefix}_{_points.slugify(embedder)}_{dims}"
                 name += "_again" if name == state["collection"] else ""  # the one in use is kept until then
                 coming = {**coming, "dims": dims, "collection": name}
                 await self._make_chunks(coming)
@@ -233,15 +233,15 @@ class QdrantStore:
     async def source(self, url: str) -> StoredSource | None:
         await self._load_state()
         payload = await self._find_readable(key_of(url))
-        return None if payload is None else points.stored_source(payload, self._name_of_sharer(payload))
+        return None if payload is None else _points.stored_source(payload, self._name_of_sharer(payload))
 
     @_translate_errors
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         await self._load_state()
         newest = models.OrderBy(key="fetched", direction=models.Direction.DESC)
-        within, limit = self._readable(points.filter_sources(scope)), min(count + skip, MOST)
+        within, limit = self._readable(_points.filter_sources(scope)), min(count + skip, MOST)
         records, _ = await self._client.scroll(self._sources, scroll_filter=within, limit=limit, order_by=newest)
-        return [points.stored_source(p.payload or {}, self._name_of_sharer(p.payload or {})) for p in records[skip:]]
+        return [_points.stored_source(p.payload or {}, self._name_of_sharer(p.payload or {})) for p in records[skip:]]
 
     @_translate_errors
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
@@ -250,15 +250,15 @@ class QdrantStore:
         if source is None:
             return []
         numbers = models.FieldCondition(key="number", range=models.Range(gte=first, lte=last))
-        whose = [points.match_value("person", source["person"])] if self._person else []
-        within = models.Filter(must=[points.match_value("digest", source["digest"]), numbers, *whose])
+        whose = [_points.match_value("person", source["person"])] if self._person else []
+        within = models.Filter(must=[_points.match_value("digest", source["digest"]), numbers, *whose])
         records, owner = await self._all_points(state["collection"], within), self._name_of_sharer(source)
-        return sorted((points.build_passage(p, source, 0.0, owner) for p in records), key=lambda passage: passage.number)
+        return sorted((_points.build_passage(p, source, 0.0, owner) for p in records), key=lambda passage: passage.number)
 
     @_translate_errors
     async def lexical(self, text: str, *, count: int = 10, scope: Scope = EVERYTHING) -> list[Passage]:
         state = await self._load_state()
-        words = points.asked_words(text)
+        words = _points.asked_words(text)
         if not words or count < 1:
             return []
         query = models.SparseVector(indices=words, values=[1.0] * len(words))
@@ -281,12 +281,12 @@ class QdrantStore:
         records, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
         some: list[Any] = list(records)
         in_order = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
-        return [points.build_passage(p, p.payload["sources"][0], 0.0) for p in in_order]
+        return [_points.build_passage(p, p.payload["sources"][0], 0.0) for p in in_order]
 
     @_translate_errors
     async def stats(self) -> StoreStats:
         state = await self._load_state()
-        pages = await self._all_points(self._sources, self._readable(points.filter_sources(EVERYTHING)) or models.Filter())
+        pages = await self._all_points(self._sources, self._readable(_points.filter_sources(EVERYTHING)) or models.Filter())
         chunks = (await self._client.count(state["collection"], self._readable(None), exact=True)).count
         unembedded = (await self._client.count(state["collection"], self._own(embedded=False), exact=True)).count
         words = {page.payload["digest"]: page.payload["words"] for page in pages}
@@ -318,13 +318,13 @@ class QdrantStore:
         before = await self._find_source(key)
         if before is not None and before["digest"] != digest:
             await self._hand_over(collection, before)
-        about = [points.about_source(page), *(points.strip_body(other) for other in sharing)]
+        about = [_points.about_source(page), *(_points.strip_body(other) for other in sharing)]
         rows = []
         for n, chunk in enumerate(page.chunks):
             vectors: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
             if page.vectors:
                 vectors[DENSE] = list(page.vectors[n])
-            body = self._marked(points.chunk_payload(page, n, key, about))
+            body = self._marked(_points.chunk_payload(page, n, key, about))
             rows.append(models.PointStruct(id=chunk_id(self._name(key), n), vector=vectors, payload=body))
         await self._upsert(collection, rows)
         stale = models.Filter(
@@ -337,7 +337,7 @@ class QdrantStore:
         before = await self._find_source(payload["key"])
         await self._put_source(payload)
         sharing = await self._sources_sharing(payload["digest"], but=payload["key"])
-        sources = [points.strip_body(source) for source in (payload, *sharing)]
+        sources = [_points.strip_body(source) for source in (payload, *sharing)]
         sources.sort(key=lambda source: source["key"] != (before or {}).get("key"))
         await self._client.set_payload(collection, {"sources": sources}, points=self._own(digest=payload["digest"]), wait=True)
         if before is not None and before["digest"] != payload["digest"]:
@@ -353,7 +353,7 @@ class QdrantStore:
         others = await self._sources_sharing(source["digest"], but=source["key"])
         if not others:
             return
-        heir, about = others[0]["key"], [points.strip_body(other) for other in others]
+        heir, about = others[0]["key"], [_points.strip_body(other) for other in others]
         rows = []
         for p in await self._all_points(collection, self._own(digest=source["digest"]), vectors=True):
             name, payload = p.id, {**p.payload, "sources": about}
@@ -386,7 +386,7 @@ class QdrantStore:
             self._ready = True
         records = await self._client.retrieve(self._sources, [source_id("state")])
         state = dict(records[0].payload or {}) if records else {}
-        if records and state.get("terms") == points.TERMS:
+        if records and state.get("terms") == _points.TERMS:
             return state
         if records:  # written by a version of nexi that cut words into terms in another way
             async for batch in self._scroll_batches(state["collection"]):
@@ -399,7 +399,7 @@ class QdrantStore:
         else:
             state = {"kind": "state", "embedder": "", "dims": 0, "collection": f"{self._prefix}_words"}
             await self._make_chunks(state)
-        state = {**state, "terms": points.TERMS}
+        state = {**state, "terms": _points.TERMS}
         await self._put_point("state", state)
         return state
 
@@ -408,7 +408,7 @@ class QdrantStore:
         if state["dims"]:
             _same_embedder(state, embedder, dims)
             return state
-        collection = f"{self._prefix}_{points.slugify(embedder)}_{dims}"
+        collection = f"{self._prefix}_{_points.slugify(embedder)}_{dims}"
         return await self._move_chunks(state, {"embedder": embedder, "dims": dims, "collection": collection})
 
     async def _move_chunks(self, state: Payload, changes: Payload) -> Payload:
@@ -446,12 +446,12 @@ class QdrantStore:
 
     async def _search_points(self, state: Payload, scope: Scope, **asked: Any) -> list[Passage]:
         response: Any = await self._client.query_points(
-            state["collection"], query_filter=self._readable(points.filter_chunks(scope)), with_payload=True, **asked
+            state["collection"], query_filter=self._readable(_points.filter_chunks(scope)), with_payload=True, **asked
         )
         return [
-            points.build_passage(point, source, point.score, self._name_of_sharer(point.payload))
+            _points.build_passage(point, source, point.score, self._name_of_sharer(point.payload))
             for point in response.points
-            if (source := points.first_in_scope(point.payload["sources"], scope)) is not None
+            if (source := _points.first_in_scope(point.payload["sources"], scope)) is not None
         ]
 
     async def _find_source(self, key: str) -> Payload | None:
@@ -506,11 +506,11 @@ def _without_vector(point: Any) -> models.PointStruct:
 
 
 def _filter_by(**values: str | bool) -> models.Filter:
-    return models.Filter(must=[points.match_value(key, value) for key, value in values.items()])
+    return models.Filter(must=[_points.match_value(key, value) for key, value in values.items()])
 
 
 def _words(*texts: str) -> models.SparseVector:
-    indices, values = points.sparse_vector(*texts)
+    indices, values = _points.sparse_vector(*texts)
     return models.SparseVector(indices=indices, values=values)
 
 

@@ -159,7 +159,7 @@ class PostgresRunLog:
             await self._database.in_thread(fetch, SQL["give_back"], values)
 
 
-class PostgresPages:
+class _PostgresPages:
     """Texts by content hash, each kept once; who has read one is in `page_owners`, and which runs name it in `run_pages`."""
 
     def __init__(self, database: Database, owner: str) -> None:
@@ -185,7 +185,7 @@ class PostgresRuns:
 
     def __init__(self, database: Database, owner: str, clock: Clock) -> None:
         self._database, self._owner, self._clock = database, owner, clock
-        self.pages = PostgresPages(database, owner)
+        self.pages = _PostgresPages(database, owner)
 
     def create(self) -> PostgresRunLog:
         """A new run; its row is made with its first fact."""

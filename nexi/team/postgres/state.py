@@ -18,7 +18,7 @@ from nexi.team.postgres.spaces import PostgresSpaces, PostgresSpaceSharing
 from nexi.types import Allowance, HistoryEntry, HistoryRead, Usage
 
 
-class PostgresHistory(PersonalRows):
+class _PostgresHistory(PersonalRows):
     """The past answers of one person: one row for each."""
 
     def add(self, entry: HistoryEntry) -> None:
@@ -71,7 +71,7 @@ class PostgresState:
         self.local_embedders = {} if local_embedders is None else local_embedders
         self.owner = owner
         self.runs = PostgresRuns(database, owner, clock)
-        self.history = PostgresHistory(database, owner)
+        self.history = _PostgresHistory(database, owner)
         self.knowledge = knowledge
         self.sharing = PostgresSharing(database, owner)
         self.knowledge_sharing = PostgresKnowledgeSharing(database, owner)
