@@ -17,7 +17,7 @@ CODE = "proxy"
 LOGIN_STATUS = 407
 
 
-class _ProxyFault(Struct, frozen=True):
+class ProxyFault(Struct, frozen=True):
     """What happened, why, and what fixes it."""
 
     message: str
@@ -25,22 +25,22 @@ class _ProxyFault(Struct, frozen=True):
     fix: str
 
 
-def describe_proxy_fault(proxy: str, host: str, status: int = 0) -> _ProxyFault:
+def describe_proxy_fault(proxy: str, host: str, status: int = 0) -> ProxyFault:
     """The fault of a proxy that was asked for a host: with a status it refused, without one it could not be reached."""
     place = urlsplit(proxy if "://" in proxy else f"http://{proxy}").netloc.rpartition("@")[2]  # without name and password
     if status == LOGIN_STATUS:
-        return _ProxyFault(
+        return ProxyFault(
             Notice("proxy.login", "the proxy {proxy} requires a login", proxy=place),
             cause=f"HTTP {status}: it does not accept the user name and password in HTTP_PROXY, or there are none",
             fix=f"set HTTP_PROXY and HTTPS_PROXY to http://USER:PASSWORD@{place}",
         )
     if status:
-        return _ProxyFault(
+        return ProxyFault(
             Notice("proxy.refused", "the proxy {proxy} refused the connection", proxy=place),
             cause=f"HTTP {status} for {host}",
             fix=f"ask its operator to allow {host}, or add {host} to NO_PROXY if it can be reached directly",
         )
-    return _ProxyFault(
+    return ProxyFault(
         Notice("proxy.unreachable", "the proxy {proxy} cannot be reached", proxy=place),
         cause=Notice("network.no_listener", "nothing answers at that address"),
         fix="start it, correct HTTP_PROXY and HTTPS_PROXY, or unset them if there is no proxy",
