@@ -133,8 +133,8 @@ def _sort(rows: list[Any]) -> list[Any]:
 
 # Where a goal is not reached yet, the figure must not fall behind what was reached.
 REACHED = {
-    "files / lines": 90_700,
-    "lines with Any": 950,
+    "files / lines": 80_100,
+    "lines with Any": 760,
 }
 
 
