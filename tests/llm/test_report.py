@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from nexi.llm.extractive import report
 from nexi.llm.extractive._stretches import read_stretches
 from nexi.llm.extractive.report import NOT_ANSWERED, TOO_BROAD
@@ -159,6 +161,13 @@ def test_a_list_is_quoted_whole_with_what_introduces_it() -> None:
         "## What are the disadvantages of the log mode?\n\nBut there are also disadvantages of the log mode: [1]\n\n"
         "- One host only. [1]\n- Two files more. [1]"
     )
+
+
+@pytest.mark.parametrize(("lead", "is_introduction"), [("The kinds in use are", True), ("There are many kinds.", False)])
+def test_a_sentence_without_a_stop_introduces_the_list_below_it(lead: str, is_introduction: bool) -> None:
+    page = f"# Latches\n\nA latch keeps a door closed. {lead}\n\n- Bolts\n- Bars\n"
+    lists = [stretch.text for stretch in read_stretches(page) if "Bolts" in stretch.text]
+    assert [text.startswith(lead) for text in lists] == [is_introduction]
 
 
 def test_a_step_keeps_its_code_and_a_table_its_head() -> None:

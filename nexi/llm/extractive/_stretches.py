@@ -18,6 +18,7 @@ from nexi.text.plain import strip_markdown
 
 # How a page of a manual begins: "cut - remove sections from lines".
 NAME_LINE = re.compile(r"^(\S+(?: \S+){0,3}?) (?:-|–|—) \w")
+_STOPS = re.compile(r"[.!?…。！？][\"'”’»)\]]*$")  # a sentence without a stop goes on in the list below it
 _NUMBER = re.compile(r"^(?:Chapter\s+)?\d+(?:\.\d+)*\.?\s+|[¶#]\s*$")
 _FURNITURE = re.compile(r"\s*\[(?:update|edit|citation needed|clarification needed|when\?|who\?|by whom\?)\]|\s*[¶]$", re.I)
 # What pages say of themselves: their rights, their licence, their maker and what they ask of a reader.
@@ -106,9 +107,9 @@ def _goes_on(group: Sequence[StretchLine], line: StretchLine) -> bool:
     last = group[-1]
     match line.kind:
         case "item":
-            return last.kind == "item" or (last.kind == "sentence" and last.text.endswith(":"))
+            return last.kind == "item" or (last.kind == "sentence" and not _STOPS.search(last.text))
         case "row" | "head":
-            return last.kind in ("row", "head") or (last.kind == "sentence" and last.text.endswith(":"))
+            return last.kind in ("row", "head") or (last.kind == "sentence" and not _STOPS.search(last.text))
         case "code":
             return last.kind in ("sentence", "code")
         case _:
