@@ -147,9 +147,9 @@ class _Values:
         if not value and formula:
             return f"={formula}"
         if kind == "s":
-            number = parse_number(value)
-            self.is_cut = self.is_cut or (number >= len(self._strings.texts) and self._strings.is_cut)
-            return self._strings.texts[number] if number < len(self._strings.texts) else ""
+            place = parse_number(value)
+            self.is_cut = self.is_cut or (place >= len(self._strings.texts) and self._strings.is_cut)
+            return self._strings.texts[place] if place < len(self._strings.texts) else ""
         if kind == "b":
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
         if kind in ("str", "inlineStr", "e", "d"):
