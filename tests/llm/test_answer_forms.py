@@ -250,7 +250,7 @@ def test_a_table_without_a_head_is_quoted_by_its_row() -> None:
 
 def test_with_a_model_file_that_is_cut_off_words_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "e5-small-int8.onnx").write_bytes(b"of another version")
-    monkeypatch.setattr(factory, "reading_model", lambda: E5Encoder(tmp_path))
+    monkeypatch.setattr(factory, "_reading_model", lambda: E5Encoder(tmp_path))
     question = "how long is the rhine"
     assert draft(question, RHINE, compare=factory.compare_texts) == draft(question, RHINE)
 
