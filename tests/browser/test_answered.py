@@ -7,19 +7,21 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from rig.served import Stage, stage
-from tests.browser.scene import PAGES, QUESTION, Telling, Watched
+from tests.browser.scene import PAGES, Telling, Watched
 
 Look = Callable[..., Watched]
 UNKNOWN = "What is the boiling point of hafnium on Earth?"
 PARTLY = "How far is the Moon from Earth, and what is the boiling point of hafnium carbide?"
 TRUE = "The Moon is 384,400 km from Earth on average [1]."
+KNOWN = "When was the far side of the Moon first photographed?"
+DATED = "The far side of the Moon was first photographed in 1959 [1]."
 NOT_ANSWERED = "Not answered: the pages do not seem to answer the question."
 LIKELY = "Likely answer: the pages match only part of the question."
 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    with stage(tmp_path_factory.mktemp("answered"), PAGES, Telling({UNKNOWN: TRUE, PARTLY: TRUE})) as there:
+    with stage(tmp_path_factory.mktemp("answered"), PAGES, Telling({UNKNOWN: TRUE, PARTLY: TRUE, KNOWN: DATED})) as there:
         yield there
 
 
@@ -53,7 +55,7 @@ def test_the_line_stays_when_the_page_is_opened_again_and_goes_with_the_next_que
     page.reload()
     person.sees(NOT_ANSWERED, "#answered")
     person.open()
-    person.ask(QUESTION)
+    person.ask(KNOWN)
     person.finished()
     assert page.locator("#answered").is_hidden()
 

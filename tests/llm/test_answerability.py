@@ -24,8 +24,9 @@ def test_a_page_that_says_it_answers_the_question() -> None:
     assert rate_pages("How far is the Moon from Earth?", [BAND, MOON]) == "yes"
 
 
-def test_a_question_in_small_letters_is_answered_too() -> None:
-    assert rate_pages("how far is the moon from earth", [MOON]) in ("yes", "likely")
+@pytest.mark.parametrize("question", ["how far is the moon from earth", "how far away is the moon"])
+def test_a_question_in_small_letters_is_answered_too(question: str) -> None:
+    assert rate_pages(question, [MOON]) in ("yes", "likely")
 
 
 @pytest.mark.parametrize(

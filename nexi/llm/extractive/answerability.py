@@ -31,7 +31,7 @@ MIN_WORDS = 2  # of a question; a shorter one, such as a follow-up, says too lit
 # from which an answer is "likely" and "yes".
 WORDS_RATING, RATING = "words-rating.json", "rating.json"
 _REFERS_BACK = re.compile(r"\b(?:it|its|he|him|his|she|her|they|them|their|this|that|these|those|there|one|ones)\b", re.I)
-_MEASURE = re.compile(r"\bhow (\w+)", re.I)
+_MEASURE = re.compile(r"\bhow (far (?:away|apart|off)|\w+)", re.I)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _AND = re.compile(r",?\s+and\s+(?=(?:what|how|when|where|why|who|whom|whose|which|is|are|was|were|do|does|did)\b)", re.I)
 _URL = re.compile(r"https?://|\bfile:")
