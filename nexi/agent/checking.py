@@ -19,8 +19,9 @@ from nexi.answers.citations import extract_citation_markers
 from nexi.answers.papers import group_works, mark_standing, read_standing
 from nexi.answers.safe_markdown import load_parsers, make_inert, name_hosts
 from nexi.budget import smallest_limit
-from nexi.checking.answer import AnswerCheck, Rejected, Verifier, rewrite_sentences
+from nexi.checking.answer import AnswerCheck, Rejected, Verifier
 from nexi.checking.conflicts import find_conflicts
+from nexi.checking.correction import rewrite_sentences
 from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.links import with_links
 from nexi.checking.pages import Pages

@@ -13,7 +13,6 @@ import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -24,7 +23,7 @@ from nexi.answers.echoes import is_prompt_text
 from nexi.answers.safe_markdown import MarkdownGuard
 from nexi.answers.streaming import AnswerStream, make_safe
 from nexi.checking.evidence import list_terms
-from nexi.checking.judge import Judge, choose_passages, quote_text
+from nexi.checking.judge import Judge, choose_passages
 from nexi.checking.lexicon import FRAME_WORDS
 from nexi.checking.pages import Pages
 from nexi.checking.parsed import parse_text
@@ -35,7 +34,6 @@ from nexi.checking.review import (
     can_replace,
     describe_gap,
     edit_text,
-    find_opening,
     is_rejected,
     judge_claims,
     soften_claims,
@@ -43,20 +41,12 @@ from nexi.checking.review import (
 from nexi.checking.rules import check_answer, check_claim, find_anywhere
 from nexi.checking.sentences import SOURCES, has_verb, without_markers
 from nexi.checking.snapshots import Snapshots
-from nexi.ports import LLM
-from nexi.prompts import render
 from nexi.runs.session import Session
-from nexi.structured.json_reader import parse_lenient
-from nexi.structured.schema_check import check_schema, object_schema
-from nexi.types import REVIEW_VERSION, Claim, Correction, Message, Proof, Review, Verdict
+from nexi.types import REVIEW_VERSION, Claim, Correction, Proof, Review, Verdict
 from nexi.urls import is_web_url
 
 MAX_CHARS = 400_000  # of one answer
 SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
-MAX_SENTENCES = 40  # that a model is asked at once to write again
-MAX_SPAN_CHARS = 1_200
-TOKENS_PER_SENTENCE = 120
-MIN_TOKENS = 300  # of its reply
 MAX_NEW_WORDS = 2  # that no page has, in a title of a strict answer
 _ABOUT_CODE = re.compile(
     r"[`{}<>=]|\w\(|\w_\w|--\w|\b(?:code|function|command|script|program|snippet|python|javascript|java|rust|sql|bash|shell|regex|api"
@@ -354,38 +344,3 @@ def _expose_code(text: str, *, keeps_prose_only: bool) -> str:
         body = line.rstrip("\n")
         lines.append(" " * len(body) + line[len(body) :] if hides else line)
     return "".join(lines)
-
-
-async def rewrite_sentences(
-    llm: LLM,
-    question: str,
-    rejected: Sequence[Rejected],
-    *,
-    max_tokens: int,
-    deadline: float | None = None,
-    prompts_folder: Path | None = None,
-) -> dict[int, str]:
-    """New sentences by position in `rejected`, "" for one to leave out. Raises LLMError."""
-    # A reply is JSON or it is nothing: what cannot be read changes no sentence.
-    batch = rejected[:MAX_SENTENCES]
-    parts = [f"Question: {question}"]
-    for n, each in enumerate(batch, 1):
-        sentence = each.claim.text[len(find_opening(each.claim.text)) :].strip()
-        lines = [f"Sentence {n}: {sentence}", f"What is wrong: {each.claim.reason}"]
-        lines += (f"Page [{page}] says: {quote_text(words[:MAX_SPAN_CHARS])}" for page, words in each.passages)
-        parts.append("\n".join(lines))
-    entry = object_schema({"n": {"type": "integer"}, "text": {"type": "string"}}, is_closed=True)
-    schema = object_schema({"sentences": {"type": "array", "items": entry, "maxItems": len(batch)}}, is_closed=True)
-    reply = await llm.complete(
-        [Message("system", render("correction", folder=prompts_folder)), Message("user", "\n\n".join(parts))],
-        max_tokens=min(max_tokens, max(MIN_TOKENS, TOKENS_PER_SENTENCE * len(batch))),
-        temperature=0.0,
-        deadline=deadline,
-        schema=schema,
-    )
-    try:
-        value = parse_lenient(reply.text)
-    except ValueError:
-        return {}
-    entries = value["sentences"] if isinstance(value, dict) and not check_schema(value, schema) else []
-    return {e["n"] - 1: " ".join(e["text"].split()) for e in entries if 1 <= e["n"] <= len(batch)}

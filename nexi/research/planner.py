@@ -145,12 +145,7 @@ def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
         value: object = parse_lenient(text)
     except ValueError:
         value = None
-    listed = (
-        next((value[k] for k in LIST_KEYS if isinstance(value.get(k), list)), None) if isinstance(value, Mapping) else value
-    )
-    rows = listed if isinstance(listed, list) else []
-    texts = [next((r[k] for k in TEXT_KEYS if isinstance(r.get(k), str)), "") if isinstance(r, Mapping) else r for r in rows]
-    tasks = [t for t in texts if isinstance(t, str) and t] or [m[1] for m in _BULLET.finditer(text)]
+    tasks = _parse_tasks(value) or [m[1] for m in _BULLET.finditer(text)]
     tasks = list(dict.fromkeys(t for t in (_clean_task(task) for task in tasks) if t))
     if not tasks:
         return None
@@ -159,6 +154,15 @@ def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
         given = _complexity_for_tasks(len(tasks))
     complexity = depth or given
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity)
+
+
+def _parse_tasks(value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        value = next((value[key] for key in LIST_KEYS if isinstance(value.get(key), list)), None)
+    if not isinstance(value, list):
+        return []
+    texts = [next((v[k] for k in TEXT_KEYS if isinstance(v.get(k), str)), "") if isinstance(v, Mapping) else v for v in value]
+    return [text for text in texts if isinstance(text, str) and text]
 
 
 def _complexity_for_tasks(tasks: int) -> int:
@@ -207,7 +211,7 @@ def split_question(question: str) -> list[str]:
         subjects = [own, *subjects, find_object(part, own)] if own else subjects
     questions = resolved_parts
     if any(map(asks_about_one, questions)):  # "how is one found": the thing, and no longer who uses it
-        subject = _find_object(questions[0])
+        subject = _find_one_of(questions[0])
     return [
         _make_self_contained(part, [subject])
         if asks_about_one(part)
@@ -247,7 +251,7 @@ def _lower_first(topic: str) -> str:
     return topic[:1].lower() + topic[1:] if is_common else topic
 
 
-def _find_object(part: str) -> str:
+def _find_one_of(part: str) -> str:
     """What "one" means after a question: "old offices" of "Why do firms rent old offices", else its subject, else all of it."""
     subject = find_subject(part)
     _, _, rest = part.rstrip("?. ").partition(f"{subject} ")

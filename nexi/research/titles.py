@@ -113,7 +113,7 @@ def _state_question(part: str) -> str:
     if not match or not (match[2] == "do" or match[3]) or match[1].lower() in ("what", "who", "which"):
         return heading
     if match[4].startswith("not "):
-        return f"{match[1]} {match[3] or ''} {match[2]} {match[4]}".replace("  ", " ")
+        return " ".join(filter(None, (match[1], match[3], match[2], match[4])))
     if match[2] == "does":
         verb, _, rest = match[4].partition(" ")
         is_verb = not rest or subject.split()[-1][:1].isupper()  # of "the kiln dry clay" one cannot say which word it is

@@ -37,17 +37,16 @@ _RELATIONS = re.compile(
     r"\b(?:differences?|relationships?|relations?|distinction|similarities|connection|links?) between (.+)", re.I
 )
 _ACTION = re.compile(rf"\w+ing (?:{'|'.join(sorted(_PARTICLES))}) (?=\w)", re.I)  # "turning off autovacuum" concerns autovacuum
-# Verbs that often stand between what is asked about and something else: "does Rust need a compiler".
 _ONE = re.compile(r"\b(?:is|are|was|do|does|did|can|should) (?:(?:you|i|we|they) \w+ )?ones?\b", re.IGNORECASE)
+# Verbs that often stand between what is asked about and something else: "does Rust need a compiler".
 _VERBS = word_set(
     "need use have handle store make offer provide support manage keep give take get cause affect change influence help let "
     "allow become require contain produce treat see call define protect prevent"
 )
 MAX_SUBJECT_WORDS = 3  # of a subject without capitals; of more, some belong to what is asked about it
 _PARTICIPLE = ("ed", "wn", "en", "ung", "ught")
-_IRREGULAR = word_set(
-    "good like built made sold lost won held kept sent spent laid led found set shut begun paid put read told"
-)
+_IRREGULAR = word_set("built made sold lost won held kept sent spent laid led found set shut begun paid put read told")
+_PREDICATES = word_set("good like")  # "what are submodules good for", "what was the city like"
 _ASKED_THINGS = re.compile(r"(?:which|what) ((?:[\w-]+ ){0,2}[\w-]+) (?:do|does|did) ", re.IGNORECASE)
 _WORDS = re.compile(r"[^\s,;?!]+|[,;]")
 _COMPARED = re.compile(
@@ -106,7 +105,9 @@ def find_subject(part: str) -> str:
         phrase = phrase[:end]  # "is SQLite a good choice"
     elif (low[0] != "what" or not after) and len(phrase) > 1:
         last = phrase[-1].lower()
-        phrase = phrase[:-1] if last in _IRREGULAR or last.endswith(_PARTICIPLE) else phrase  # "what are drones used for"
+        phrase = (
+            phrase[:-1] if last in _IRREGULAR | _PREDICATES or last.endswith(_PARTICIPLE) else phrase
+        )  # "what are drones used for"
     if is_followed and phrase and not _is_definite(phrase) and (low[0] == "what" or after[-1][:1].isupper()):
         return _strip_words([*phrase, *rest[phrase_end:]])  # "what is quick sorting in Java"
     is_whole = low[start] in _DO_SUPPORT and not _SPEAKERS.intersection(
@@ -251,11 +252,7 @@ def split_enumeration(part: str) -> list[str]:
     is_comparison = [word.lower() for word in head] == ["compare"]
     if not head or not last or not (tail or len(items) > 1 or is_comparison or head[-1].lower() in _PREPOSITIONS | _ARTICLES):
         return [part]
-    verb = {"are": "is", "were": "was"}.get(head[-1].lower(), head[-1])  # before one of several things
-    return [
-        _join_words([*head[:-1], head[-1] if item[-1].endswith("s") else verb, *item, *tail]) + part[len(body) :].strip()
-        for item in (*items, last)
-    ]
+    return [_join_words([*_agree(head, item), *item, *tail]) + part[len(body) :].strip() for item in (*items, last)]
 
 
 def _find_parallel(tokens: Sequence[str], at: int) -> int:
@@ -264,6 +261,12 @@ def _find_parallel(tokens: Sequence[str], at: int) -> int:
     if opening[0] not in _ARTICLES:
         return 0
     return next((i for i in range(1, at - 1) if [word.lower() for word in tokens[i : i + 2]] == opening), 0)
+
+
+def _agree(head: Sequence[str], item: Sequence[str]) -> list[str]:
+    """Put a verb before one of several things into the singular."""
+    singular = {"are": "is", "were": "was"}.get(head[-1].lower()) if not item[-1].endswith("s") else None
+    return [*head[:-1], singular] if singular else list(head)
 
 
 def _read_conjunct(tokens: Sequence[str], start: int, items: Sequence[Sequence[str]]) -> list[str]:

@@ -256,8 +256,10 @@ def _choose_sentences(evidence: SentenceRanking, candidates: Sequence[Candidate]
         may_answer = (chance < CERTAIN or is_manual) and candidate.chance >= least
         if len(sentences) == most or not (may_answer or _goes_on(evidence, candidate, sentences[0], covered_words)):
             continue
-        least_score = _min_share(evidence, s, pages, covered_words) * sentences[0].score
-        fits = len(pages | {s.page}) <= MAX_PAGES if is_read else s.score >= least_score
+        if is_read:
+            fits = len(pages | {s.page}) <= MAX_PAGES
+        else:
+            fits = s.score >= _min_share(evidence, s, pages, covered_words) * sentences[0].score
         if fits:
             sentences.append(s)
             chance += candidate.chance
@@ -353,7 +355,8 @@ def find_next_step(question: Question, pages: Sequence[PageView], hits: Sequence
         for match in _LINK.finditer(evidence.pages[s.page].text):
             label = strip_markdown(match[1])
             is_said = len(label) >= MIN_NAME_CHARS and label in s.sentence.text and match[2] not in read_urls
-            links += [match[2]] if is_said and flatten_words(label) not in question_text else []
+            if is_said and flatten_words(label) not in question_text:
+                links.append(match[2])
     return NextStep(tuple(dict.fromkeys(links)), tuple(queries), tuple(further_urls))
 
 
