@@ -163,14 +163,21 @@ def clean_section(reply: str, numbers: set[int]) -> str:
     if is_no_answer(body):
         return ""
     body, _ = drop_unknown(strip_sources_section(normalise_markers(drop_prompt_text(body))), numbers)
-    lines = [line for line in body.split("\n") if not _HEADING_LINE.match(line.strip())]
-    blocks = [block.strip() for block in re.split(r"\n\s*\n", "\n".join(lines))]
+    blocks, is_code = [""], False
+    for line in body.split("\n"):
+        is_code ^= line.lstrip().startswith("```")
+        if not is_code and not line.strip():
+            blocks.append("")
+        elif is_code or not _HEADING_LINE.match(line.strip()):
+            blocks[-1] += f"{line}\n"
+    blocks = [block.rstrip() for block in blocks if block.strip()]
     paragraphs: list[str] = []
     # a line that ends in a colon stays with the list or table that it introduces; the first may be a remark about the task
     for place, block in enumerate(blocks):
         following = blocks[place + 1] if place and block.endswith(":") and place + 1 < len(blocks) else ""
         is_lead_in = _LIST_OR_TABLE.match(following) and extract_citation_markers(following)
-        if is_lead_in or extract_citation_markers(block):
+        is_example = place and block.lstrip().startswith("```") and paragraphs[-1:] == [blocks[place - 1]]  # code cites nothing
+        if is_lead_in or is_example or extract_citation_markers(block):
             paragraphs.append(block)
     return "\n\n".join(paragraphs)
 

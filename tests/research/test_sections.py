@@ -219,6 +219,13 @@ def test_a_line_that_introduces_a_cited_list_stays_with_it() -> None:
     assert clean_section("Here is the section:\n\n- Bacteria have enzymes [2].", {2}) == "- Bacteria have enzymes [2]."
 
 
+def test_code_stays_with_the_sentence_that_it_illustrates() -> None:
+    code = "```sh\n# list the tides\n\ntides --list\n```"
+    text = f"{WET}\n\nThis command lists them [2]:\n\n{code}\n\nIts output is short [2]:\n{code}"
+    assert clean_section(text, {2}) == text
+    assert clean_section(f"{code}\n\nNobody says so.\n\n{code}\n\n{WET}", {2}) == WET
+
+
 def test_an_introduction_does_not_repeat_the_sections() -> None:
     body = f"## The distance\n\n{FAR}\n\n## The tides\n\n{WET}"
     assert drop_repeated_sentences(f"{FAR} {SHORT}", body) == SHORT
