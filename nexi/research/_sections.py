@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -108,7 +109,9 @@ class SectionWriter:
             most_words=section_words(self.limits.words, len(self.sections)),
         )
         room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
-        notes = cut_to_bytes("\n".join(f"- {finding}" for finding in findings), min(MAX_FINDINGS_BYTES, room // 4))
+        sizes = accumulate(len(f"- {finding}\n".encode()) for finding in findings)
+        most_bytes = min(MAX_FINDINGS_BYTES, room // 4)
+        notes = "\n".join(f"- {finding}" for finding, size in zip(findings, sizes, strict=True) if size <= most_bytes)
         passages = _render_evidence(evidence, room - len(notes.encode()))
         reported = f"\n\nNotes of the researchers:\n{notes}" if notes else ""
         request = f"{passages}{reported}\n\nNow write the section “{section.heading}”. {section.covers}".rstrip()
@@ -210,12 +213,8 @@ def _quote_evidence(evidence: Sequence[PageView]) -> str:
 
 def _render_evidence(evidence: Sequence[PageView], room: int) -> str:
     """The passages that fit, best first, under the number and title of their page, in the order of the pages."""
-    passages: list[PageView] = []
-    for page in evidence:
-        room -= len(page.text.encode()) + len(page.title.encode()) + 20
-        if room < 0 and passages:
-            break
-        passages.append(page)
+    sizes = accumulate(len(page.text.encode()) + len(page.title.encode()) + 20 for page in evidence)
+    passages = [page for page, size in zip(evidence, sizes, strict=True) if size <= room] or evidence[:1]
     sources = []
     for number in sorted({page.number for page in passages}):
         own = [page for page in passages if page.number == number]

@@ -197,6 +197,23 @@ def test_a_section_without_evidence_is_named_and_not_asked_for() -> None:
     )
 
 
+def test_a_report_ends_with_what_no_report_answers() -> None:
+    replies = (Reply(FAR), Reply(WET), Reply(SHORT))
+    assert write(*replies, gaps=("Its colour",)) == SectionedReport(f"{WHOLE}\n\n## Not found\n\n- Its colour")
+    report = write(Reply(FAR), evidence=((MOON,), ()), gaps=("Its colour", "The tides"))
+    assert report.text.endswith("## Not found\n\n- The tides\n- Its colour")
+
+
+def test_notes_are_whole_and_hold_no_list_of_pages() -> None:
+    facts = [f"- Crater {n} of the Moon is {'very ' * 20}old [1]." for n in range(40)]
+    report = "\n".join([*facts, "", "## Pages cited", "", "[1] Moon, [2] Tides"])
+    model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
+    writer = SectionWriter(QUESTION, SECTIONS, ((MOON,), (TIDE,)), model, LIMITS, asyncio.Semaphore(1), (report,))
+    asyncio.run(writer.write_report())
+    notes = model.requests[0][1].content.split("Notes of the researchers:\n")[1].split("\n\n")[0].split("\n")
+    assert notes == facts[:14]
+
+
 @pytest.mark.parametrize(
     ("reply", "text"),
     [
