@@ -49,18 +49,12 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*]|#{1,6}|\d+\.)\s+")
 
 
 class SectionedReport(Struct, frozen=True):
-    """A report, the headings of sections that were quoted, why, and those without any evidence."""
+    """A report or a section of it, the headings of sections that were quoted, why, and those without any evidence."""
 
     text: str
     quoted: tuple[str, ...] = ()
     reason: str = ""
     missing: tuple[str, ...] = ()
-
-
-class _WrittenSection(Struct, frozen=True):
-    text: str
-    is_quoted: bool = False
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,29 +70,29 @@ class SectionWriter:
     reports: Sequence[str] = ()
     show_progress: Callable[[str], None] = lambda _: None
     title: str = ""  # from the model; made of the question where it gave none
+    gaps: Sequence[str] = ()  # parts of the question that no report answers
 
     async def write_report(self) -> SectionedReport:
         """Write every section that has evidence, and the introduction."""
         async with asyncio.TaskGroup() as tasks:
             writing = [tasks.create_task(self._write_section(place)) for place in range(len(self.sections))]
-        texts = [task.result() for task in writing]
-        pairs = list(zip(self.sections, texts, strict=True))
+        pairs = [(section, task.result()) for section, task in zip(self.sections, writing, strict=True)]
         parts = [f"## {s.heading}\n\n{w.text}" if len(pairs) > 1 else w.text for s, w in pairs if w.text]
         empty_headings = tuple(s.heading for s, w in pairs if not w.text)
-        quoted = tuple(s.heading for s, w in pairs if w.is_quoted)
-        reason = next((w.reason for w in texts if w.reason), "")
+        quoted = tuple(heading for _, w in pairs for heading in w.quoted)
+        reason = next((w.reason for _, w in pairs if w.reason), "")
         introduction = ""
         if len(parts) > 1 and len(quoted) < len(parts):
             self.show_progress("writing the introduction")
             introduction = await write_introduction(self.question, "\n\n".join(parts), self.llm, self.limits)
-        gaps = "## Not found\n\n" + "\n".join(f"- {heading}" for heading in empty_headings) if empty_headings and parts else ""
-        blocks = [f"# {self.title or make_title(self.question)}", introduction, *parts, gaps]
+        gaps = "\n".join(f"- {name}" for name in dict.fromkeys((*empty_headings, *self.gaps)))
+        blocks = [f"# {self.title or make_title(self.question)}", introduction, *parts, gaps and f"## Not found\n\n{gaps}"]
         return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, empty_headings)
 
-    async def _write_section(self, place: int) -> _WrittenSection:
+    async def _write_section(self, place: int) -> SectionedReport:
         section, evidence = self.sections[place], self.evidence[place]
         if not evidence:
-            return _WrittenSection("")
+            return SectionedReport("")
         findings = list_findings(section, self.reports)
         numbers = {page.number for page in evidence}.union(*map(extract_citation_markers, findings))
         rules = render(
@@ -120,9 +114,9 @@ class SectionWriter:
             try:
                 reply = await _request_text(rules, request, self.llm, self.limits)
             except LLMError as error:
-                return _WrittenSection(_quote_evidence(evidence), is_quoted=True, reason=str(error))
+                return SectionedReport(_quote_evidence(evidence), (section.heading,), str(error))
         text = clean_section(reply, numbers)
-        return _WrittenSection(text) if text else _WrittenSection(_quote_evidence(evidence), is_quoted=True)
+        return SectionedReport(text) if text else SectionedReport(_quote_evidence(evidence), (section.heading,))
 
 
 def list_findings(section: Section, reports: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import build_digest, content_stems, is_covered
-from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_outline, parse_title
+from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_gaps, parse_outline, parse_title
 from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
 from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
 from nexi.structured.json_reader import as_mapping, find_values
@@ -47,6 +47,7 @@ class RoundJudgement(Struct, frozen=True):
     reached_output_limit: bool = False
     sections: tuple[Section, ...] = ()
     title: str = ""  # of an outline
+    gaps: tuple[str, ...] = ()  # that an outline names: parts of the question that no report answers
 
 
 class EvaluationLimits(Struct, frozen=True):
@@ -137,9 +138,8 @@ def _parse_judgement(text: str) -> RoundJudgement:
     value = as_mapping(action.value)
     if value["action"] == "outline":
         sections = parse_outline(value)
-        return (
-            RoundJudgement("outline", sections=sections, title=parse_title(value)) if sections else RoundJudgement("synthesise")
-        )
+        outline = RoundJudgement("outline", sections=sections, title=parse_title(value), gaps=parse_gaps(value))
+        return outline if sections else RoundJudgement("synthesise")
     listed = value.get("queries") if isinstance(value.get("queries"), list) else value.get("tasks")
     texts = [t for t in listed if isinstance(t, str) and t.strip()] if isinstance(listed, list) else []
     tasks = tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]

@@ -70,6 +70,13 @@ def parse_outline(value: Mapping[str, Any]) -> tuple[Section, ...]:
     return tuple(by_heading[key] for key in dict.fromkeys(s.heading.casefold() for s in sections if s))[:MAX_SECTIONS]
 
 
+def parse_gaps(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """Parse the parts of the question that no report answers, as the model names them."""
+    listed = value.get("not_found")
+    lines = (without_markers(_read_line(item, MAX_HEADING_CHARS)) for item in (listed if isinstance(listed, list) else ()))
+    return tuple(dict.fromkeys(line.rstrip(" .:") for line in lines if any(map(str.isalnum, line))))[:MAX_SECTIONS]
+
+
 def _parse_section(item: object) -> Section | None:
     if isinstance(item, str):
         item = {"heading": item}

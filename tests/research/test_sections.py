@@ -96,6 +96,12 @@ def test_what_is_no_section_is_left_out_and_a_heading_stands_once() -> None:
     assert parse_outline({"sections": listed}) == (Section("Tides"), Section("Mars", "", (1,)))
 
 
+def test_an_outline_names_what_no_report_answers() -> None:
+    listed = ["The colour of the Moon.", 3, "…", "The colour of the Moon", "Who owns it [2]"]
+    judgement = _parse_judgement(json.dumps({**OUTLINE, "not_found": listed}))
+    assert judgement == RoundJudgement("outline", sections=SECTIONS, gaps=("The colour of the Moon", "Who owns it"))
+
+
 def test_an_outline_has_at_most_six_sections() -> None:
     assert len(parse_outline({"sections": [f"Part {n}" for n in range(9)]})) == 6
 
