@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -168,14 +169,9 @@ def _drop_repeated_sections(text: str) -> tuple[str, list[str]]:
 
 def _detect_script(text: str) -> str:
     """Detect the script of most letters: Latin, Cyrillic, Arabic, CJK …; "" for too few letters or a mixture."""
-    counts: dict[str, int] = {}
-    for char in text[:20_000]:
-        if char.isalpha():
-            name = unicodedata.name(char, "?").split(" ")[0]
-            name = "CJK" if name in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL") else name
-            counts[name] = counts.get(name, 0) + 1
-    total = sum(counts.values())
-    if total < MIN_LETTERS // 4:
+    names = (unicodedata.name(char, "?").split(" ")[0] for char in text[:20_000] if char.isalpha())
+    counts = Counter("CJK" if name in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL") else name for name in names)
+    if counts.total() < MIN_LETTERS // 4:
         return ""
-    best = max(counts, key=lambda name: counts[name])
-    return best.capitalize() if counts[best] > total * 0.6 else ""
+    best, count = counts.most_common(1)[0]
+    return best.capitalize() if count > counts.total() * 0.6 else ""
