@@ -31,6 +31,8 @@ PROMPT_TOKENS = 900
 MAX_DELEGATION_CHARS = 20_000
 MAX_BUILT_IN_ROUNDS = 2  # word coverage cannot tell whether more rounds would help
 
+Release = Callable[[str], None]  # gets the report as it grows
+
 _HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 SPENT = "The budget is spent."
@@ -72,7 +74,7 @@ class EvaluationLimits(Struct, frozen=True):
 
 
 async def evaluate_round(
-    state: ResearchState, step: EvaluateStep, llm: LLM, limits: EvaluationLimits, release: Callable[[str], None] | None = None
+    state: ResearchState, step: EvaluateStep, llm: LLM, limits: EvaluationLimits, release: Release | None = None
 ) -> RoundJudgement:
     """Ask the model to judge a round, once more if it delegates although it may not; `release` gets the report as it grows."""
     # a report without citations, where the researchers gave some, cannot be verified: a digest of theirs takes its place
@@ -96,12 +98,7 @@ async def evaluate_round(
 
 
 async def _request_judgement(
-    messages: Sequence[Message],
-    llm: LLM,
-    limits: EvaluationLimits,
-    release: Callable[[str], None] | None,
-    *,
-    may_retry: bool = True,
+    messages: Sequence[Message], llm: LLM, limits: EvaluationLimits, release: Release | None, *, may_retry: bool = True
 ) -> RoundJudgement:
     """Ask the model. A reply that breaks off before any of it was released is requested once more; one that breaks off later
     is the report as far as it came."""

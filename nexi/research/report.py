@@ -152,19 +152,16 @@ def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedRe
 def _drop_repeated_sections(text: str) -> tuple[str, list[str]]:
     """Keep the first of several sections with the same heading and the same words."""
     heads = list(_SECTION.finditer(text))
-    if not heads:
-        return text, []
-    ends = [*(h.start() for h in heads[1:]), len(text)]
-    marks: set[tuple[str, str]] = set()
-    sections, repeated = [text[: heads[0].start()]], []
-    for head, end in zip(heads, ends, strict=True):
+    bounds = [*(head.start() for head in heads), len(text)]
+    sections, marks, repeated = text[: bounds[0]], set(), []
+    for head, end in zip(heads, bounds[1:], strict=True):
         mark = (head[2].casefold(), " ".join(text[head.end() : end].split()).casefold())
         if mark in marks and mark[1]:
             repeated.append(head[2])
-            continue
+        else:
+            sections += text[head.start() : end]
         marks.add(mark)
-        sections.append(text[head.start() : end])
-    return "".join(sections), repeated
+    return sections, repeated
 
 
 def _detect_script(text: str) -> str:
