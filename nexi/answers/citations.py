@@ -39,7 +39,7 @@ MARKERS = re.compile(
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)[^\n]{1,2000}?(?<!`)\1(?!`)")
 
-_SOURCES_WORD = r"(?:sources?|references?|citations?|bibliography|works\s+cited|sources?\s+(?:cited|used|consulted))"
+_SOURCES_WORD = r"(?:sources?|references?|citations?|bibliography|(?:works|sources?|pages?)\s+(?:cited|used|consulted))"
 _SOURCES_HEAD = re.compile(rf"\s{{0,3}}(?:#{{1,6}}\s*)?(?:\*\*|__)?(?:📚\s*)?{_SOURCES_WORD}\s*[:*_]*\s*$", re.IGNORECASE)
 _SOURCES_LINE = re.compile(rf"\s{{0,3}}(?:\*\*|__)?{_SOURCES_WORD}\s*[:*_]*:[*_]*\s*(?P<rest>\S.*)$", re.IGNORECASE)
 _ENTRY = re.compile(

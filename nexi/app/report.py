@@ -107,4 +107,5 @@ def _front_matter_fields(result: RunResult, today: str) -> dict[str, Any]:
         "sentences_checked": len(review.proof.checked) if review else None,
         "sentences_found": review.proof.passed if review else None,
         "sentences_supported": review.proof.supported if review else None,
+        "check_gap": (review.gap or None) if review else None,
     }

@@ -187,7 +187,7 @@ class AnswerCheck:
             review = replace(review, gap=f"only the first {MAX_CHARS:,} characters of the answer were checked")
         if judge and review.proof.checked:
             pages = await self._pages()
-            review = await self._judge(review, judge, pages)
+            review = await self._judge(review, judge, pages, text)
             if rewrite and any(map(is_rejected, review.proof.claims)):
                 text, review = await self._correct(text, review, judge, rewrite, pages)
         if self.is_strict:
@@ -223,9 +223,9 @@ class AnswerCheck:
             results.append(claim)
         return tuple(results)
 
-    async def _judge(self, review: Review, judge: Judge, pages: Pages) -> Review:
+    async def _judge(self, review: Review, judge: Judge, pages: Pages, text: str) -> Review:
         """The review with the verdicts of a judge."""
-        claims, judging = await judge_claims(review.proof.claims, self._question, pages, judge)
+        claims, judging = await judge_claims(review.proof.claims, self._question, pages, judge, text)
         judges = (judging.judge,) if judging.judge else ()
         return replace(review, proof=Proof(claims), judges=judges, gap=describe_gap(judging.judgements) or review.gap)
 
@@ -250,7 +250,8 @@ class AnswerCheck:
                 i: {n: pages.get(n) for n in sorted(extract_citation_markers(sentence))} for i, sentence in sentences.items()
             }
             drafts = [check_claim(sentence, cited_pages[i], self._question, index=i) for i, sentence in sentences.items()]
-            second_review = await self._judge(Review(Proof(soften_claims(drafts))), judge, pages)
+            drafts = [replace(draft, start=by_index[draft.index].start) for draft in drafts]
+            second_review = await self._judge(Review(Proof(soften_claims(drafts))), judge, pages, text)
             judged_claims = {claim.index: claim for claim in second_review.proof.claims}
         supported_indices = {i for i, claim in judged_claims.items() if claim.verdict is Verdict.SUPPORTED}
         changes = {i: sentence for i, sentence in good.items() if not sentence or i in supported_indices}

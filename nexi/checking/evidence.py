@@ -25,9 +25,7 @@ CHARS_PER_TOKEN = 4
 WINDOW_SENTENCES = 7
 MAX_WINDOWS = 8  # of one sentence
 SHORT_PAGE_CHARS = 3_000  # a page that is shown whole
-TEXT_SHARES = tuple(
-    share / 100 for share in range(99, 79, -1)
-)  # of the budget; the rest is for headings and for what joins passages
+TEXT_SHARES = tuple(share / 100 for share in range(99, 79, -1))  # of the budget; headings and joints of passages take the rest
 MAX_GAP_SENTENCES = 4  # between two passages of a page, which are then one
 MAX_HEADINGS = 3
 CITED_WORTH = 2.5  # of a window in a page that the sentence cites

@@ -19,9 +19,8 @@ from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.sentences import without_markers
 from nexi.notices import Notice, join_cause, join_causes
+from nexi.text.blocks import list_cells, parse_blocks
 from nexi.types import Claim, Evidence, Proof, Verdict
-
-__all__ = ["build_cases", "describe_gap", "edit_text", "find_failing", "is_rejected", "judge_claims", "soften_claims"]
 
 MAX_JUDGED = 400  # sentences of one text
 PASSING = (Verdict.FOUND, Verdict.SUPPORTED)
@@ -64,12 +63,16 @@ def soften_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
     )
 
 
-def build_cases(claims: Sequence[Claim], question: str = "") -> list[Case]:
-    """The sentences that state something, as a judge gets them."""
+def build_cases(claims: Sequence[Claim], question: str = "", answer: str = "") -> list[Case]:
+    """The sentences that state something, as a judge gets them: a cell of a table in the answer with the name of its column."""
+    rows = {block.start: block.heads for block in parse_blocks(answer) if block.kind == "row"} if "|" in answer else {}
     cases = []
     before = question
     for claim in claims:
-        text = without_markers(claim.text)
+        text, names = without_markers(claim.text), rows.get(claim.start, ())
+        if names and len(names) == len(cells := list_cells(claim.text)):
+            named_cells = zip(names, map(without_markers, cells), strict=True)
+            text = " | ".join(f"{name}: {cell}" if name else cell for name, cell in named_cells if cell)
         if claim in Proof((claim,)).checked:
             hint = claim.reason if claim.verdict is Verdict.CONTRADICTED else ""
             cases.append(Case(text, claim.numbers, before, hint))
@@ -78,10 +81,10 @@ def build_cases(claims: Sequence[Claim], question: str = "") -> list[Case]:
 
 
 async def judge_claims(
-    claims: Sequence[Claim], question: str, pages: Pages, judge: Judge, *, deadline: float | None = None
+    claims: Sequence[Claim], question: str, pages: Pages, judge: Judge, answer: str = "", *, deadline: float | None = None
 ) -> tuple[tuple[Claim, ...], Judging]:
     """The claims with the verdicts of a judge, and what it said of each that states something."""
-    cases = build_cases(claims, question)
+    cases = build_cases(claims, question, answer)
     judging = await judge.judge(cases[:MAX_JUDGED], pages, question, deadline=deadline)
     beyond = Judgement(reason=f"only {MAX_JUDGED} sentences of a text are judged")
     judging = replace(judging, judgements=(*judging.judgements, *[beyond] * (len(cases) - len(judging.judgements))))

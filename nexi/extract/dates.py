@@ -60,9 +60,9 @@ _IN_ADDRESS = re.compile(
 )
 _NAMED_MONTH = re.compile(rf"/({MONTH_PATTERN})/", re.IGNORECASE)
 _UPDATED_WORDS = _NAMES["updated_words"]
-_PUBLISHED_WORDS = _NAMES["published_words"]
+_PUBLISHED_WORDS = (*_NAMES["published_words"], *_NAMES["made_words"])
 _SAYS_UPDATED = re.compile(rf"(?:{'|'.join(_UPDATED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
-_SAYS_PUBLISHED = re.compile(rf"(?:{'|'.join(_PUBLISHED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
+_SAYS_PUBLISHED = re.compile(rf"({'|'.join(_PUBLISHED_WORDS)})[^\d]{{0,{MAX_GAP_CHARS}}}?$", re.IGNORECASE)
 _TITLE = re.compile(r"<h1[\s>]", re.IGNORECASE)
 _TAGS = re.compile(r"<[^<>]{0,5000}+>\s*+(?:<[^<>]{0,5000}+>\s*+)*+")
 _INVISIBLE = r"(?=[stn!])(?:(?P<{0}>script|style|template|noscript|svg)\b.*?(?:</(?P={0})\s*>|\Z)|!--.*?(?:-->|\Z))"
@@ -195,7 +195,10 @@ def _read_mentions(text: str, mentions: Iterable[DateMention], *, is_near: bool)
         before = text[max(0, start - 40) : start]
         is_update = _SAYS_UPDATED.search(before) is not None
         is_alone = is_near and len(line) <= MAX_LINE_CHARS and not before.endswith("(")
-        if is_update or is_alone or _SAYS_PUBLISHED.search(before):
+        says_published = _SAYS_PUBLISHED.search(before)
+        # a sentence tells when a film was released or a letter was written, and not when its page was
+        is_of_thing = says_published and len(line) > MAX_LINE_CHARS and says_published[1].lower() in _NAMES["made_words"]
+        if is_update or is_alone or (says_published and not is_of_thing):
             days.append((day, is_update))
     return _pick_first(days)
 

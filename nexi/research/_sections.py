@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -48,18 +49,12 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*]|#{1,6}|\d+\.)\s+")
 
 
 class SectionedReport(Struct, frozen=True):
-    """A report, the headings of sections that were quoted, why, and those without any evidence."""
+    """A report or a section of it, the headings of sections that were quoted, why, and those without any evidence."""
 
     text: str
     quoted: tuple[str, ...] = ()
     reason: str = ""
     missing: tuple[str, ...] = ()
-
-
-class _WrittenSection(Struct, frozen=True):
-    text: str
-    is_quoted: bool = False
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -75,29 +70,29 @@ class SectionWriter:
     reports: Sequence[str] = ()
     show_progress: Callable[[str], None] = lambda _: None
     title: str = ""  # from the model; made of the question where it gave none
+    gaps: Sequence[str] = ()  # parts of the question that no report answers
 
     async def write_report(self) -> SectionedReport:
         """Write every section that has evidence, and the introduction."""
         async with asyncio.TaskGroup() as tasks:
             writing = [tasks.create_task(self._write_section(place)) for place in range(len(self.sections))]
-        texts = [task.result() for task in writing]
-        pairs = list(zip(self.sections, texts, strict=True))
+        pairs = [(section, task.result()) for section, task in zip(self.sections, writing, strict=True)]
         parts = [f"## {s.heading}\n\n{w.text}" if len(pairs) > 1 else w.text for s, w in pairs if w.text]
         empty_headings = tuple(s.heading for s, w in pairs if not w.text)
-        quoted = tuple(s.heading for s, w in pairs if w.is_quoted)
-        reason = next((w.reason for w in texts if w.reason), "")
+        quoted = tuple(heading for _, w in pairs for heading in w.quoted)
+        reason = next((w.reason for _, w in pairs if w.reason), "")
         introduction = ""
         if len(parts) > 1 and len(quoted) < len(parts):
             self.show_progress("writing the introduction")
             introduction = await write_introduction(self.question, "\n\n".join(parts), self.llm, self.limits)
-        gaps = "## Not found\n\n" + "\n".join(f"- {heading}" for heading in empty_headings) if empty_headings and parts else ""
-        blocks = [f"# {self.title or make_title(self.question)}", introduction, *parts, gaps]
+        gaps = "\n".join(f"- {name}" for name in dict.fromkeys((*empty_headings, *self.gaps)))
+        blocks = [f"# {self.title or make_title(self.question)}", introduction, *parts, gaps and f"## Not found\n\n{gaps}"]
         return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, empty_headings)
 
-    async def _write_section(self, place: int) -> _WrittenSection:
+    async def _write_section(self, place: int) -> SectionedReport:
         section, evidence = self.sections[place], self.evidence[place]
         if not evidence:
-            return _WrittenSection("")
+            return SectionedReport("")
         findings = list_findings(section, self.reports)
         numbers = {page.number for page in evidence}.union(*map(extract_citation_markers, findings))
         rules = render(
@@ -108,7 +103,9 @@ class SectionWriter:
             most_words=section_words(self.limits.words, len(self.sections)),
         )
         room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
-        notes = cut_to_bytes("\n".join(f"- {finding}" for finding in findings), min(MAX_FINDINGS_BYTES, room // 4))
+        sizes = accumulate(len(f"- {finding}\n".encode()) for finding in findings)
+        most_bytes = min(MAX_FINDINGS_BYTES, room // 4)
+        notes = "\n".join(f"- {finding}" for finding, size in zip(findings, sizes, strict=True) if size <= most_bytes)
         passages = _render_evidence(evidence, room - len(notes.encode()))
         reported = f"\n\nNotes of the researchers:\n{notes}" if notes else ""
         request = f"{passages}{reported}\n\nNow write the section “{section.heading}”. {section.covers}".rstrip()
@@ -117,9 +114,9 @@ class SectionWriter:
             try:
                 reply = await _request_text(rules, request, self.llm, self.limits)
             except LLMError as error:
-                return _WrittenSection(_quote_evidence(evidence), is_quoted=True, reason=str(error))
+                return SectionedReport(_quote_evidence(evidence), (section.heading,), str(error))
         text = clean_section(reply, numbers)
-        return _WrittenSection(text) if text else _WrittenSection(_quote_evidence(evidence), is_quoted=True)
+        return SectionedReport(text) if text else SectionedReport(_quote_evidence(evidence), (section.heading,))
 
 
 def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
@@ -163,14 +160,21 @@ def clean_section(reply: str, numbers: set[int]) -> str:
     if is_no_answer(body):
         return ""
     body, _ = drop_unknown(strip_sources_section(normalise_markers(drop_prompt_text(body))), numbers)
-    lines = [line for line in body.split("\n") if not _HEADING_LINE.match(line.strip())]
-    blocks = [block.strip() for block in re.split(r"\n\s*\n", "\n".join(lines))]
+    blocks, is_code = [""], False
+    for line in body.split("\n"):
+        is_code ^= line.lstrip().startswith("```")
+        if not is_code and not line.strip():
+            blocks.append("")
+        elif is_code or not _HEADING_LINE.match(line.strip()):
+            blocks[-1] += f"{line}\n"
+    blocks = [block.rstrip() for block in blocks if block.strip()]
     paragraphs: list[str] = []
     # a line that ends in a colon stays with the list or table that it introduces; the first may be a remark about the task
     for place, block in enumerate(blocks):
         following = blocks[place + 1] if place and block.endswith(":") and place + 1 < len(blocks) else ""
         is_lead_in = _LIST_OR_TABLE.match(following) and extract_citation_markers(following)
-        if is_lead_in or extract_citation_markers(block):
+        is_example = place and block.lstrip().startswith("```") and paragraphs[-1:] == [blocks[place - 1]]  # code cites nothing
+        if is_lead_in or is_example or extract_citation_markers(block):
             paragraphs.append(block)
     return "\n\n".join(paragraphs)
 
@@ -203,12 +207,8 @@ def _quote_evidence(evidence: Sequence[PageView]) -> str:
 
 def _render_evidence(evidence: Sequence[PageView], room: int) -> str:
     """The passages that fit, best first, under the number and title of their page, in the order of the pages."""
-    passages: list[PageView] = []
-    for page in evidence:
-        room -= len(page.text.encode()) + len(page.title.encode()) + 20
-        if room < 0 and passages:
-            break
-        passages.append(page)
+    sizes = accumulate(len(page.text.encode()) + len(page.title.encode()) + 20 for page in evidence)
+    passages = [page for page, size in zip(evidence, sizes, strict=True) if size <= room] or evidence[:1]
     sources = []
     for number in sorted({page.number for page in passages}):
         own = [page for page in passages if page.number == number]

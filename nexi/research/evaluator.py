@@ -18,7 +18,7 @@ from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.research.digest import build_digest, content_stems, is_covered
-from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_outline, parse_title
+from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_gaps, parse_outline, parse_title
 from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
 from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
 from nexi.structured.json_reader import as_mapping, find_values
@@ -30,6 +30,8 @@ MIN_REPORT_BYTES = 500
 PROMPT_TOKENS = 900
 MAX_DELEGATION_CHARS = 20_000
 MAX_BUILT_IN_ROUNDS = 2  # word coverage cannot tell whether more rounds would help
+
+Release = Callable[[str], None]  # gets the report as it grows
 
 _HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
@@ -47,6 +49,7 @@ class RoundJudgement(Struct, frozen=True):
     reached_output_limit: bool = False
     sections: tuple[Section, ...] = ()
     title: str = ""  # of an outline
+    gaps: tuple[str, ...] = ()  # that an outline names: parts of the question that no report answers
 
 
 class EvaluationLimits(Struct, frozen=True):
@@ -71,7 +74,7 @@ class EvaluationLimits(Struct, frozen=True):
 
 
 async def evaluate_round(
-    state: ResearchState, step: EvaluateStep, llm: LLM, limits: EvaluationLimits, release: Callable[[str], None] | None = None
+    state: ResearchState, step: EvaluateStep, llm: LLM, limits: EvaluationLimits, release: Release | None = None
 ) -> RoundJudgement:
     """Ask the model to judge a round, once more if it delegates although it may not; `release` gets the report as it grows."""
     # a report without citations, where the researchers gave some, cannot be verified: a digest of theirs takes its place
@@ -95,12 +98,7 @@ async def evaluate_round(
 
 
 async def _request_judgement(
-    messages: Sequence[Message],
-    llm: LLM,
-    limits: EvaluationLimits,
-    release: Callable[[str], None] | None,
-    *,
-    may_retry: bool = True,
+    messages: Sequence[Message], llm: LLM, limits: EvaluationLimits, release: Release | None, *, may_retry: bool = True
 ) -> RoundJudgement:
     """Ask the model. A reply that breaks off before any of it was released is requested once more; one that breaks off later
     is the report as far as it came."""
@@ -137,9 +135,8 @@ def _parse_judgement(text: str) -> RoundJudgement:
     value = as_mapping(action.value)
     if value["action"] == "outline":
         sections = parse_outline(value)
-        return (
-            RoundJudgement("outline", sections=sections, title=parse_title(value)) if sections else RoundJudgement("synthesise")
-        )
+        outline = RoundJudgement("outline", sections=sections, title=parse_title(value), gaps=parse_gaps(value))
+        return outline if sections else RoundJudgement("synthesise")
     listed = value.get("queries") if isinstance(value.get("queries"), list) else value.get("tasks")
     texts = [t for t in listed if isinstance(t, str) and t.strip()] if isinstance(listed, list) else []
     tasks = tuple(dict.fromkeys(" ".join(t.split()) for t in texts))[:MAX_TASKS]

@@ -385,6 +385,7 @@ class Orchestrator:
             reports,
             lambda text: self.emit.delta(events.StatusDelta(text)),
             outline.title,
+            outline.gaps,
         )
         report = await writer.write_report()
         if not report.text or len(report.quoted) + len(report.missing) == len(sections):

@@ -12,9 +12,10 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.checking.evidence import SentenceQuery, gather_evidence
+from nexi.checking.evidence import SentenceQuery, clean_text, gather_evidence
 from nexi.checking.pages import prepare
 from nexi.checking.sentences import without_markers
+from nexi.text.blocks import Block, parse_blocks
 from nexi.types import PageView
 
 MIN_SECTIONS = 2
@@ -26,6 +27,7 @@ MAX_HEADING_CHARS = 120  # also of the title
 MAX_COVERS_CHARS = 400
 MAX_EVIDENCE_TOKENS = 3_000  # of one section
 MAX_FINDINGS = 12  # of one section
+MAX_WIDENED_CHARS = 600  # that a passage gains
 OPENING_CHARS = 1_500  # of a page that shares no word with its section
 
 
@@ -68,6 +70,13 @@ def parse_outline(value: Mapping[str, Any]) -> tuple[Section, ...]:
     return tuple(by_heading[key] for key in dict.fromkeys(s.heading.casefold() for s in sections if s))[:MAX_SECTIONS]
 
 
+def parse_gaps(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """Parse the parts of the question that no report answers, as the model names them."""
+    listed = value.get("not_found")
+    lines = (without_markers(_read_line(item, MAX_HEADING_CHARS)) for item in (listed if isinstance(listed, list) else ()))
+    return tuple(dict.fromkeys(line.rstrip(" .:") for line in lines if any(map(str.isalnum, line))))[:MAX_SECTIONS]
+
+
 def _parse_section(item: object) -> Section | None:
     if isinstance(item, str):
         item = {"heading": item}
@@ -95,6 +104,7 @@ def choose_evidence(
     """
     views = {page.number: page for page in pages if page.text and not page.error and page.number > 0}
     snapshots = {number: prepare(view.text, view.url) for number, view in views.items()}
+    blocks = {number: list(parse_blocks(page.text)) for number, page in snapshots.items()}
     chosen = []
     for section, statements in zip(sections, findings, strict=True):
         own = {n: snapshots[n] for n in section.sources if n in snapshots} or snapshots
@@ -104,8 +114,24 @@ def choose_evidence(
         evidence = gather_evidence(queries, own, max_tokens=MAX_EVIDENCE_TOKENS)
         best = {n: place for place, n in enumerate(evidence.chosen[0])}
         passages = sorted(evidence.passages, key=lambda p: (best.get(p.n, len(best)), p.n))
-        texts = [(p.page, f"{p.trail}: {p.text}" if p.trail else p.text) for p in passages]
+        texts = []
+        for p in passages:
+            first = max((q.end for q in passages if q.page == p.page and q.end <= p.start), default=0)
+            text = clean_text(_widen_to_blocks(snapshots[p.page].text, blocks[p.page], first, p.start, p.end))
+            texts.append((p.page, f"{p.trail}: {text}" if p.trail else text))
         if not texts and section.sources:
             texts = [(n, page.text[:OPENING_CHARS]) for n, page in own.items() if n in section.sources]
         chosen.append([PageView(views[n].url, n, views[n].title, text) for n, text in texts])
     return chosen
+
+
+def _widen_to_blocks(text: str, blocks: Sequence[Block], first: int, start: int, end: int) -> str:
+    """A stretch of a page from where its paragraph begins, not before `first`, and without a heading or cut code at its end."""
+    inside = [block for block in blocks if block.start < end and start < block.end]
+    if inside and first <= inside[0].start and start - inside[0].start <= MAX_WIDENED_CHARS:
+        start = min(start, inside[0].start)
+    for block in reversed(inside[1:]):
+        if block.kind != "heading" and (block.kind != "code" or block.end <= end):
+            break
+        end = block.start
+    return text[start:end].rstrip()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -151,31 +152,23 @@ def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedRe
 def _drop_repeated_sections(text: str) -> tuple[str, list[str]]:
     """Keep the first of several sections with the same heading and the same words."""
     heads = list(_SECTION.finditer(text))
-    if not heads:
-        return text, []
-    ends = [*(h.start() for h in heads[1:]), len(text)]
-    marks: set[tuple[str, str]] = set()
-    sections, repeated = [text[: heads[0].start()]], []
-    for head, end in zip(heads, ends, strict=True):
+    bounds = [*(head.start() for head in heads), len(text)]
+    sections, marks, repeated = text[: bounds[0]], set(), []
+    for head, end in zip(heads, bounds[1:], strict=True):
         mark = (head[2].casefold(), " ".join(text[head.end() : end].split()).casefold())
         if mark in marks and mark[1]:
             repeated.append(head[2])
-            continue
+        else:
+            sections += text[head.start() : end]
         marks.add(mark)
-        sections.append(text[head.start() : end])
-    return "".join(sections), repeated
+    return sections, repeated
 
 
 def _detect_script(text: str) -> str:
     """Detect the script of most letters: Latin, Cyrillic, Arabic, CJK …; "" for too few letters or a mixture."""
-    counts: dict[str, int] = {}
-    for char in text[:20_000]:
-        if char.isalpha():
-            name = unicodedata.name(char, "?").split(" ")[0]
-            name = "CJK" if name in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL") else name
-            counts[name] = counts.get(name, 0) + 1
-    total = sum(counts.values())
-    if total < MIN_LETTERS // 4:
+    names = (unicodedata.name(char, "?").split(" ")[0] for char in text[:20_000] if char.isalpha())
+    counts = Counter("CJK" if name in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL") else name for name in names)
+    if counts.total() < MIN_LETTERS // 4:
         return ""
-    best = max(counts, key=lambda name: counts[name])
-    return best.capitalize() if counts[best] > total * 0.6 else ""
+    best, count = counts.most_common(1)[0]
+    return best.capitalize() if count > counts.total() * 0.6 else ""

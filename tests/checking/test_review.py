@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from nexi.checking.answer import check_answer
 from nexi.checking.evidence import EvidencePassage
 from nexi.checking.pages import prepare
-from nexi.checking.review import narrow_span
+from nexi.checking.review import build_cases, narrow_span
 
 PAGE = prepare(
     "# Reset\n\n"
@@ -45,3 +46,13 @@ def test_the_best_of_several_passages_is_taken() -> None:
 
 def test_a_sentence_without_a_word_of_the_passage_shows_the_beginning_of_it() -> None:
     assert shown("Zebras graze.").startswith("# Reset")
+
+
+def test_a_judge_reads_the_cells_of_a_row_with_the_names_of_their_columns() -> None:
+    rows = "| *Dawn* | $5 million | $44 million [3] |\n| *Dusk* | | $9 million [3] |"
+    text = f"Costs:\n\n| film | budget | gross |\n|---|---|---|\n{rows}"
+    claims = check_answer(text, {}, "What did they cost?").claims
+    assert [case.text for case in build_cases(claims, "", text)] == [
+        "film: Dawn | budget: $5 million | gross: $44 million",
+        "film: Dusk | gross: $9 million",
+    ]

@@ -126,3 +126,11 @@ def test_a_date_after_a_word_for_it_is_found_anywhere_in_a_long_text_and_no_othe
     page = f"<h1>Annals</h1><p>{'A long beginning without days. ' * 100}</p>{filler}<p>Last updated: 12 March 2021</p>{filler}"
     found = extract(page, "text/html", "")
     assert (found.published, found.updated) == ("2021-03-12", "2021-03-12")
+
+
+def test_a_sentence_about_a_release_does_not_date_its_page() -> None:
+    film = "The ferry in the film is a real one, and the film was theatrically released in North America on April 30, 2010."
+    assert dates_of(read_page(body=f"<p>{film} Few saw it.</p>")) == ("", "")
+    assert dates_of(read_page(body=f"{PARAGRAPH * 30}<p>Version 2.1, released April 30, 2010</p>")) == ("2010-04-30", "")
+    said = "This article on the ferries of the sound and of the lakes was published on April 30, 2010."
+    assert dates_of(read_page(body=f"{PARAGRAPH * 30}<p>{said}</p>")) == ("2010-04-30", "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nexi.research.outline import Section, choose_evidence
 from nexi.types import PageView
 
@@ -51,3 +53,21 @@ def test_pages_that_share_no_word_with_their_section_open_it() -> None:
 def test_without_a_page_that_can_be_read_a_section_has_no_evidence() -> None:
     broken = PageView("https://gone.example", 1, "Gone", "", error="404")
     assert choose_evidence([Section("Writers", "", (1,))], [[]], [broken]) == [[]]
+
+
+ENGINE = (
+    "The first true engine was built by Thomas Newcomen in 1712. It had a boiler. It stood in a mine. Its zebra pumped water."
+)
+
+
+def test_a_passage_begins_with_its_paragraph() -> None:
+    page = PageView("https://engines.example", 1, "Engines", f"{FILLER}\n\n{ENGINE}\n\n{FILLER}")
+    (found,) = choose_evidence([Section("Zebra", "", (1,))], [[]], [page])
+    assert found[0].text.startswith(ENGINE)
+
+
+@pytest.mark.parametrize("tail", ["## See also", f"```\nrun\n\n{FILLER}\n```"])
+def test_a_passage_ends_before_a_heading_and_before_code_that_it_would_cut(tail: str) -> None:
+    page = PageView("https://engines.example", 1, "Engines", f"{FILLER}\n\n{ENGINE}\n\n{tail}\n\n{FILLER}")
+    (found,) = choose_evidence([Section("Zebra", "", (1,))], [[]], [page])
+    assert [passage.text for passage in found] == [ENGINE]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nexi.app.report import report_text, save_report
 from nexi.config import Config
@@ -49,6 +50,15 @@ def test_the_report_goes_into_the_folder_made_for_it_with_front_matter_and_its_p
     assert rest.startswith("# The Moon and the tides\n\n- ")
     assert rest.endswith(f"*Saved as `{saved.path}`*\n")
     assert "## Sources\n\n[1] " in rest
+
+
+def test_a_saved_report_says_why_its_sentences_were_not_judged(make_config: Make, tmp_path: Path) -> None:
+    result = research(make_config(), PromptModel())
+    assert result.answer.review is not None
+    review = replace(result.answer.review, gap="The sentences were not judged: the time was used up")
+    late = replace(result, answer=replace(result.answer, review=review))
+    text = save_report(late, tmp_path, "2026-01-02", pick=lambda: (0, 1)).path.read_text(encoding="utf-8")
+    assert 'check_gap: "The sentences were not judged: the time was used up"\n---' in text
 
 
 def test_a_name_that_is_taken_is_left_alone_and_another_suffix_is_tried(make_config: Make, tmp_path: Path) -> None:

@@ -96,6 +96,12 @@ def test_what_is_no_section_is_left_out_and_a_heading_stands_once() -> None:
     assert parse_outline({"sections": listed}) == (Section("Tides"), Section("Mars", "", (1,)))
 
 
+def test_an_outline_names_what_no_report_answers() -> None:
+    listed = ["The colour of the Moon.", 3, "…", "The colour of the Moon", "Who owns it [2]"]
+    judgement = _parse_judgement(json.dumps({**OUTLINE, "not_found": listed}))
+    assert judgement == RoundJudgement("outline", sections=SECTIONS, gaps=("The colour of the Moon", "Who owns it"))
+
+
 def test_an_outline_has_at_most_six_sections() -> None:
     assert len(parse_outline({"sections": [f"Part {n}" for n in range(9)]})) == 6
 
@@ -197,6 +203,23 @@ def test_a_section_without_evidence_is_named_and_not_asked_for() -> None:
     )
 
 
+def test_a_report_ends_with_what_no_report_answers() -> None:
+    replies = (Reply(FAR), Reply(WET), Reply(SHORT))
+    assert write(*replies, gaps=("Its colour",)) == SectionedReport(f"{WHOLE}\n\n## Not found\n\n- Its colour")
+    report = write(Reply(FAR), evidence=((MOON,), ()), gaps=("Its colour", "The tides"))
+    assert report.text.endswith("## Not found\n\n- The tides\n- Its colour")
+
+
+def test_notes_are_whole_and_hold_no_list_of_pages() -> None:
+    facts = [f"- Crater {n} of the Moon is {'very ' * 20}old [1]." for n in range(40)]
+    report = "\n".join([*facts, "", "## Pages cited", "", "[1] Moon, [2] Tides"])
+    model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
+    writer = SectionWriter(QUESTION, SECTIONS, ((MOON,), (TIDE,)), model, LIMITS, asyncio.Semaphore(1), (report,))
+    asyncio.run(writer.write_report())
+    notes = model.requests[0][1].content.split("Notes of the researchers:\n")[1].split("\n\n")[0].split("\n")
+    assert notes == facts[:14]
+
+
 @pytest.mark.parametrize(
     ("reply", "text"),
     [
@@ -217,6 +240,13 @@ def test_a_line_that_introduces_a_cited_list_stays_with_it() -> None:
     start, lead_in = "It is old [2].", "Its parts are older:\n\n- Bacteria have enzymes [2]."
     assert clean_section(f"{start}\n\n{lead_in}\n\nNobody knows:\n\nSo it is.\n\nThe end:", {2}) == f"{start}\n\n{lead_in}"
     assert clean_section("Here is the section:\n\n- Bacteria have enzymes [2].", {2}) == "- Bacteria have enzymes [2]."
+
+
+def test_code_stays_with_the_sentence_that_it_illustrates() -> None:
+    code = "```sh\n# list the tides\n\ntides --list\n```"
+    text = f"{WET}\n\nThis command lists them [2]:\n\n{code}\n\nIts output is short [2]:\n{code}"
+    assert clean_section(text, {2}) == text
+    assert clean_section(f"{code}\n\nNobody says so.\n\n{code}\n\n{WET}", {2}) == WET
 
 
 def test_an_introduction_does_not_repeat_the_sections() -> None:
