@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nexi.llm.extractive.passages import is_about_code, read_sentences
 from nexi.types import PageView
 from tests.llm.test_answer_forms import answer, prefers
 
@@ -79,3 +80,13 @@ def test_a_page_without_a_name_stands_below_the_things_of_one_name() -> None:
         "- Orsa Fort (Cork)",
         "Other pages differ, or speak of other things",
     ]
+
+
+REST = "Visitors reach it by the ferry from Lind in the north of Velm, and the keeper of the house, Ane Falk, shows the wells."
+MASONS = "Orsa Fort in Velm was finished by masons of the Holt family in {}."
+CROWN = "The walls of Orsa Fort were finished in 1743 by the crown."
+
+
+def test_the_quotation_marks_of_tex_are_no_code() -> None:
+    prose, code = "The album ``Orsa'' and the song `` Velm '' are old.", "Call ``orsa`` with `velm` first."
+    assert [is_about_code(read_sentences(text)) for text in (prose, code)] == [False, True]
