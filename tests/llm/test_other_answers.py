@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.passages import is_about_code, read_sentences
+from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
 from tests.llm.test_answer_forms import answer, prefers
 
@@ -85,6 +87,15 @@ def test_a_page_without_a_name_stands_below_the_things_of_one_name() -> None:
 REST = "Visitors reach it by the ferry from Lind in the north of Velm, and the keeper of the house, Ane Falk, shows the wells."
 MASONS = "Orsa Fort in Velm was finished by masons of the Holt family in {}."
 CROWN = "The walls of Orsa Fort were finished in 1743 by the crown."
+
+
+def test_pages_that_say_the_same_are_no_less_an_answer_than_one() -> None:
+    pages = [
+        cut(number, f"The walk to it has {number} gates. The Orsa Bridge was designed by Ida Lund.") for number in range(1, 6)
+    ]
+    question, compare = read_question("Who designed the Orsa Bridge?"), prefers("was designed by")
+    ratings = {compose_answer(question, pages[:count], compare).answered for count in (1, 3, 5)}
+    assert ratings == {"yes"}
 
 
 def test_the_quotation_marks_of_tex_are_no_code() -> None:
