@@ -89,6 +89,19 @@ MASONS = "Orsa Fort in Velm was finished by masons of the Holt family in {}."
 CROWN = "The walls of Orsa Fort were finished in 1743 by the crown."
 
 
+@pytest.mark.parametrize(
+    ("years", "text"),
+    [
+        ((1867, 1867, 1902), f"{DIFFER} {MASONS.format(1867)} [1] {CROWN} [4]"),  # most pages have the first value
+        ((1867, 1902), f"Sources disagree: {MASONS.format(1867)} [1] {MASONS.format(1902)} [2]\n\n{DIFFER} {CROWN} [4]"),
+    ],
+)
+def test_another_value_in_a_copy_is_a_disagreement_and_no_answer_of_another_page(years: tuple[int, ...], text: str) -> None:
+    pages = [cut(number, f"{MASONS.format(year)} {REST}") for number, year in enumerate(years, 1)]
+    compare = prefers("was finished by", "were finished")
+    assert answer("When was Orsa Fort finished?", *pages, cut(4, CROWN), compare=compare) == text
+
+
 def test_pages_that_say_the_same_are_no_less_an_answer_than_one() -> None:
     pages = [
         cut(number, f"The walk to it has {number} gates. The Orsa Bridge was designed by Ida Lund.") for number in range(1, 6)
@@ -96,6 +109,15 @@ def test_pages_that_say_the_same_are_no_less_an_answer_than_one() -> None:
     question, compare = read_question("Who designed the Orsa Bridge?"), prefers("was designed by")
     ratings = {compose_answer(question, pages[:count], compare).answered for count in (1, 3, 5)}
     assert ratings == {"yes"}
+
+
+def test_the_name_that_most_pages_give_is_quoted() -> None:
+    designers = ("Carl Berg", "Ida Lund", "Ida Lund", "Ane Falk")
+    pages = [
+        cut(n, f"The walk to it has {n} gates. The Orsa Bridge was designed by {name}.") for n, name in enumerate(designers, 1)
+    ]
+    text = answer("Who designed the Orsa Bridge?", *pages, compare=prefers("was designed by"))
+    assert text == "The Orsa Bridge was designed by Ida Lund. [2]"
 
 
 def test_the_quotation_marks_of_tex_are_no_code() -> None:
