@@ -18,13 +18,15 @@ from nexi.checking.alignment import differ
 from nexi.checking.conflicts import find_difference, has_words
 from nexi.checking.origins import are_altered, are_copies, find_exchanges, shingles
 from nexi.checking.parsed import parse_text
-from nexi.checking.values import Value, list_dates
+from nexi.checking.values import Date, Value, list_dates
 from nexi.llm.extractive._choice import READING, Candidate, Compare, describe_text, rate_candidates
+from nexi.llm.extractive._comparison import tells_of_life
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES, MAX_WORDS
 from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import is_file_name, quote_sentence
 from nexi.llm.extractive._weights import load_weights
+from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import may_be_same
 
 
@@ -80,6 +82,18 @@ def put_altered_first(
     return [Candidate(s, candidates[0].chance, near, candidates[0].features), *rest]
 
 
+def prefer_telling(ranking: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The candidates with what is asked for, of these the ones that say it in the words for it, where there are any."""
+    if ranking.wants in ("date", "number", "place", "person"):
+        candidates = [c for c in candidates if _quotes_wanted(ranking, c)] or candidates
+    return [c for c in candidates if tells_of_life(ranking.question, c.scored.sentence.text)] or candidates
+
+
+def _quotes_wanted(ranking: SentenceRanking, candidate: Candidate) -> bool:
+    """Whether a sentence holds what is asked for, without a heading before it: "Nordlys (1981 series)" has no answer's year."""
+    return holds_wanted(ranking, PassageSentence(quote_sentence(ranking, candidate.scored)))
+
+
 def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored], about: str = "") -> Settled:
     """A sentence beside those of other pages that say the same thing with another value."""
     # `usable` are the sentences that hold for the time asked for and are not about another thing of the name. What differs in a
@@ -133,7 +147,7 @@ def find_other_answers(
     best_of_page: list[Candidate] = []  # the sentence that answers most likely, with what is asked for
     for page in untitled:
         candidates = rate_candidates(ranking, list_candidates(ranking, usable, [page]), compare)
-        best_of_page += [c for c in candidates if holds_wanted(ranking, c.scored.sentence)][:1]
+        best_of_page += prefer_telling(ranking, [c for c in candidates if _quotes_wanted(ranking, c)])[:1]
     weights = load_weights(READING)
     most = max((best.nearness for best in best_of_page), default=0.0)
     others: list[Scored] = []
@@ -162,10 +176,15 @@ def _is_new(ranking: SentenceRanking, s: Scored, quoted: Sequence[Scored]) -> bo
     if ranking.wants in ("date", "number"):
         values = _read_values(ranking, s.sentence.text)
         seen = [value for q in quoted for value in _read_values(ranking, q.sentence.text)]
-        return bool(values) and all(differ(value, other) for value in values for other in seen)
+        return bool(values) and all(differ(one, two) or _are_far_apart(one, two) for one in values for two in seen)
     words = s.sentence.text.split()
     names = {words[place].strip(".,;:()\"'“”") for place in find_wanted_words(ranking, words)}
     return any(all(name not in text for text in texts) for name in names if len(name) > 1)
+
+
+def _are_far_apart(one: Value, two: Value) -> bool:
+    """Whether a decade or a century lies apart from a year or another length of time: the 1970s from 1878."""
+    return isinstance(one, Date) and isinstance(two, Date) and abs(one.year - two.year) > max(one.span, two.span)
 
 
 def _read_values(ranking: SentenceRanking, text: str) -> list[Value]:

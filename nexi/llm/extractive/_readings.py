@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from nexi.checking.origins import merge_copies
 from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
-from nexi.llm.extractive._comparison import tells_life_day
-from nexi.llm.extractive._disputes import put_altered_first, settle_values
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
+from nexi.llm.extractive._disputes import prefer_telling, put_altered_first, settle_values
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, list_candidates
 from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated, scope_of
 from nexi.llm.extractive._quotation import is_file_name
@@ -94,9 +93,7 @@ def _answer_otherwise(
 
 def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], label: str) -> Reading:
     """The sentence that answers most likely for a reading, or all of a dispute; and a second one while that is not certain."""
-    if ranking.wants in ("date", "number", "place", "person"):
-        candidates = [c for c in candidates if holds_wanted(ranking, c.scored.sentence)] or candidates
-    candidates = [c for c in candidates if tells_life_day(ranking.question, c.scored.sentence.text)] or candidates
+    candidates = prefer_telling(ranking, candidates)
     values = settle_values(ranking, candidates[0].scored, usable, label)
     if values.is_disputed:
         return Reading(label, values.chosen, is_disputed=True, best=candidates[0], aside=values.aside)
