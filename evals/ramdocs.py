@@ -32,7 +32,7 @@ from nexi.types import Answer
 RESULTS = Path(__file__).resolve().parent / "ramdocs.md"
 # The least and the most per cent of each half.
 FLOORS = {
-    "all right, none wrong": (37.0, 100.0),
+    "all right, none wrong": (43.0, 100.0),
     "disagreement shown, with misinformation": (37.0, 100.0),
     "disagreement shown, without misinformation": (0.0, 8.0),
 }

@@ -45,6 +45,10 @@ def test_a_question_with_the_whole_name_of_one_means_that_one() -> None:
         ("When was Orsa Counts released?", ["Orsa Counts (album)", "Orsa Counts 2012"]),
         ("Who led the Orsa invasion of Velm?", ["Orsa invasion of Velm (1097)", "Orsa invasion of Velm (1110)"]),
         ("When was Mahmud II born?", ["Mahmud II of Orsa", "Mahmud II of Velm"]),
+        ("When was Carl Berg born?", ["Carl Berg (sailor)", "Carl Berg Sr."]),
+        ("When was the Orsa Mouse TV series made?", ["Orsa Mouse (1981 TV series)", "Orsa Mouse (2015 TV series)"]),
+        ("When is the feast of Saint Velm?", ["Velm of Orsa", "Velm the Elder"]),
+        ("Who succeeded King Carl?", ["Carl II of Orsa", "Carl III"]),
     ],
 )
 def test_things_of_one_name_have_many_forms(question: str, subjects: list[str]) -> None:
@@ -100,6 +104,11 @@ def test_pages_are_about_things_of_a_kind_by_their_name_or_their_first_words(que
         ("Osgood, Indiana Osgood is a town.", "Osgood, Indiana"),
         ("Rick Leach (baseball) Richard Max Leach played.", "Rick Leach (baseball)"),
         ("Ada Lund (born 3 May 1970) is a judge.", "Ada Lund"),
+        ("Carl Holt The Honourable Carl Holt (5 May 1831) was a historian.", "Carl Holt"),
+        ("Let Orsa Do It! Let Orsa Do It is a film.", "Let Orsa Do It!"),
+        ("The Orsa Patient The Orsa Patient is a novel.", "The Orsa Patient"),
+        ("The average family has two cars. The median age is 40.", ""),
+        ("Mouse is a series. For the new one, see Orsa Mouse (2015) and others.", ""),
         ("there were 5,000 people in the town (2010) and more.", ""),
     ],
 )

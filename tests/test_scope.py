@@ -133,6 +133,10 @@ def test_a_strategy_that_is_named_after_a_later_year_replaces_the_one_before() -
     ("line", "day", "validity"),
     [
         ("Last updated: 1 May 2099", "", ""),  # a mistake of a program or a person, and no announcement
+        ("Last updated: 1 January 1970", "", ""),  # no date, as programs write it
+        ("Last updated: 1 April 2567 BE", "", ""),
+        ("Last updated: 12 Ramadan 1445", "", ""),
+        ("Last updated: 令和6年4月1日", "", ""),
         ("Last updated: 1 May 2024", "2024-05-01", ""),
         ("Valid until 31 December 2099", "", ""),
         ("Valid until 31 December 2025", "2025-12-31", ""),

@@ -63,6 +63,7 @@ _BEFORE_YEAR = re.compile(
     r"(?:\b(?:in|since|by|from|until|till|to|of|around|about|year|before|after|and|during)|[(,–-])\s*$", re.IGNORECASE
 )
 _CAPITALS = re.compile(r"\s+[A-ZÀ-Þ][\w’'-]*(?:\s+[A-ZÀ-Þ]|[,.;]|\W*$)")
+_CLOCK = re.compile(r"(?<![\d:])\d{1,2}(?::\d\d){1,2}(?![\d:])")
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
 
@@ -256,7 +257,7 @@ def _find_altered(claims: Sequence[Claim], compared: _Comparison, groups: Sequen
             continue
         texts = (compared.pages[n].plain.text for n in (one, other))
         for ours, theirs in _find_altered_values(*texts):
-            if _has_words(answer, ours.name):
+            if has_words(answer, ours.name):
                 mine, counterpart = (replace(s, number=n, about=compared.about[n]) for s, n in ((ours, one), (theirs, other)))
                 group = by_value.setdefault(ours.name.casefold(), [[mine]])
                 for statement in (mine, counterpart):
@@ -273,7 +274,7 @@ def _find_altered_values(one: str, other: str) -> Iterator[tuple[Statement, Stat
     ]
     years = [all(re.fullmatch(r"(?:1\d|20)\d\d", statement.name) for statement in pair) for pair in pairs]
     if len(set(years)) < 2:
-        yield from ((a, b) for a, b in pairs if not _has_words(one, b.name) and not _has_words(other, a.name))
+        yield from ((a, b) for a, b in pairs if not has_words(one, b.name) and not has_words(other, a.name))
 
 
 def _quote_value(text: str, start: int, end: int) -> Statement:
@@ -283,7 +284,7 @@ def _quote_value(text: str, start: int, end: int) -> Statement:
     return Statement(0, parse_text(f"{before}{text[start:end]}{after}".strip()), frozenset(), name=fold_text(text[start:end]))
 
 
-def _has_words(text: str, words: str) -> bool:
+def has_words(text: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
@@ -448,7 +449,7 @@ def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int
     )
     readings.sort(key=lambda r: settled and r is not own)
     text, value = ours.text.text, ours.value
-    start, end = (value.start, value.end) if value else (text.rfind(ours.name), text.rfind(ours.name) + len(ours.name))
+    start, end = _find_span(text, value) if value else (text.rfind(ours.name), text.rfind(ours.name) + len(ours.name))
     is_open = bool(value or ours.name)
     subject = f"{text[:start].rstrip()} … {text[end:].lstrip()}" if is_open else text  # the value is left open
     return Conflict(kind, f"“{_shorten(subject)}”", tuple(readings), settled)
@@ -463,7 +464,16 @@ def _is_date(statement: Statement) -> bool:
 
 
 def _show_value(statement: Statement) -> str:
-    return statement.value.text.strip().rstrip(".,;") if statement.value else statement.name or _shorten(statement.text.text)
+    if statement.value is None:
+        return statement.name or _shorten(statement.text.text)
+    start, end = _find_span(statement.text.text, statement.value)
+    return statement.text.text[start:end].strip().rstrip(".,;")
+
+
+def _find_span(text: str, value: Value) -> tuple[int, int]:
+    """Where a value stands; of an hour or a minute, the time of day."""
+    spans = (match.span() for match in _CLOCK.finditer(text))
+    return next((span for span in spans if span[0] <= value.start < span[1]), (value.start, value.end))
 
 
 def _shorten(text: str) -> str:

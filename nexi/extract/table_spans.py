@@ -1,8 +1,8 @@
 """Cells of HTML tables that reach over several rows or columns, written so that each row can be read alone.
 
 Above sits `markup`, whose writer of Markdown knows no spans; below, a tree of resiliparse. A label beside several rows stands
-in each of them, a head of several rows becomes one ("2023 Q1"), and a title in the first row stands above the table. A table
-without heads gets empty ones, since Markdown takes its first row for them.
+in each of them, a value of several columns in each of these, a head of several rows becomes one ("2023 Q1"), and a title in
+the first row stands above the table. A table without heads gets empty ones, since Markdown takes its first row for them.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _join_head(tree: Tree, rows: list[Node]) -> int:
 
 
 def _repeat_labels(tree: Tree, rows: list[Node]) -> None:
-    """Write a short text that stands beside several rows into each of them."""
+    """Write a short text that stands beside several rows, or after the label under several heads, into each of them."""
     open_labels: dict[int, tuple[str, str, int]] = {}  # by column: text, tag, rows left
     for row in rows:
         column, following = 0, dict[int, tuple[str, str, int]]()
@@ -127,7 +127,13 @@ def _repeat_labels(tree: Tree, rows: list[Node]) -> None:
             if lines > 1:
                 cell.delattr("rowspan")
                 for place in range(column, min(column + columns, MAX_COLUMNS)):
-                    is_label = place == column and len(text) <= MAX_LABEL_CHARS
+                    is_label = (place == column or column > 0) and len(text) <= MAX_LABEL_CHARS
                     following[place] = text if is_label else "", cell.tag, lines - 1
+            if column and columns > 1 and len(text) <= MAX_LABEL_CHARS:
+                cell.delattr("colspan")
+                for _ in range(columns - 1):  # one value of several columns
+                    copy = tree.create_element(cell.tag)
+                    copy.append_child(tree.create_text_node(text))
+                    row.insert_before(copy, cell)
             column += columns
         open_labels = following

@@ -206,7 +206,7 @@ def list_labelled(text: str) -> Iterator[_LabelledValue]:
             cells = [strip_markdown(cell) for cell in list_cells(line)]
             heads = [strip_markdown(head) for head in block.heads]
             for at, cell in enumerate(cells[1:], 1):
-                if cell:
+                if cell and not (block.kind == "head" and len(cells) > 2):  # the names of columns are no values
                     head = heads[at] if at < len(heads) else ""
                     name = f"{cells[0]} {head}".strip() if len(cells) > 2 else cells[0]
                     yield _LabelledValue(name, cell, line.strip(), block.start, f"{trail} {head}".strip())

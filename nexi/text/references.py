@@ -25,7 +25,11 @@ _FILE = re.compile(r"^[^\s/]+\.[a-z\d]{1,5}$|^$", re.IGNORECASE)
 _TITLE = r"[A-ZÀ-Þ\d\"“][^\n!?()]{1,80}?"
 _QUALIFIED = re.compile(rf"(?P<subject>{_TITLE}\s?\(\s*[^()\n]{{2,60}}\))\s")
 # A title that stands before its text on one line: "Osgood, Indiana Osgood is a town".
-_REPEATED = re.compile(rf"(?P<subject>(?=(?P<first>[\w.'’-]{{3,}})){_TITLE})\s+(?:The\s+|An?\s+)?(?P=first)\b")
+_STYLES = "Right|Hon(?:ou?rable)?|Sir|Lord|Lady|Dame|Saint|St|Dr|Rev(?:erend)?"
+_REPEATED = re.compile(
+    rf"(?P<subject>(?=(?P<first>(?:The )?(?!The\b)[\w.'’-]{{3,}})){_TITLE}[!?]?)\s+(?:(?:The|An?|{_STYLES})\s+)*(?P=first)\b"
+)
+_SENTENCE_END = re.compile(r"[a-z]{4}[.;]\s|\s[.;]\s")
 _LISTS = re.compile(r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación)\)$", re.IGNORECASE)
 _LIFE = re.compile(r"\s*\(\s*(?:c\. )?(?:born|\d{4}\s*[-–]|[A-Z][a-z]+ \d|\d+ [A-Z][a-z]+)[^()]*\)$")
 _UNSETTLING = word_set("born died the was are which what when where who and for from")
@@ -37,7 +41,7 @@ _IS = re.compile(r"\s(?:is|was|are|were)\s+(?:an?|the|one)\s")
 _BORN = re.compile(r"\([^()]*(?:\bborn\b|\d{4})[^()]*\)")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+")
 # What tells one of a series from the others: "Mahmud II", "Satellite 3", "2018 World Cup".
-_ORDER = re.compile(r"\s+(?:[ivx]{1,4}|\d{1,2}|(?:19|20)\d\d)$|^(?:1[89]|20)\d\d\s+")
+_ORDER = re.compile(r"\s+(?:[ivx]{1,4}|jr|sr|junior|senior|\d{1,2}|(?:19|20)\d\d)$|^(?:1[89]|20)\d\d\s+")
 
 
 def find_parties(question: str, subject: str, text: str) -> tuple[str, ...]:
@@ -114,7 +118,9 @@ def _tell_apart(question: str, pages: Sequence[tuple[str, str]]) -> tuple[dict[i
     # names of pages, without what tells them from others, that the question has as they are; no command of a manual
     bare = dict.fromkeys(" ".join(_bare_words(subject)) for subject in subjects if subject[:1].isupper())
     called = [name for name in bare if " " in name and _fold(name) in _fold(question)]
-    longer = [_fold(name) for name in names if " ".join(_bare_words(name)) not in called]
+    # "the Danger Mouse TV series" is one of "Danger Mouse (1981 TV series)"
+    asides = {word for subject in subjects for word in _fold(subject.partition("(")[2]).split()}
+    longer = [_fold(name) for name in names if not any({*_bare_words(name)} <= asides.union(each.split()) for each in called)]
     for name in (*names, *(name for name in called if not any(_fold(name) in text for text in longer))):
         about = {n: subject for n, subject in enumerate(subjects) if _has_name(subject, name) and not _LISTS.search(subject)}
         if len(set(about.values())) < 2 and not any(_bare_words(subject) == _bare_words(name) for subject in subjects):
@@ -139,7 +145,8 @@ def name_subject(title: str, text: str = "") -> str:
     if title and not _FILE.search(title):
         return _SITE.split(title)[0].strip() or title
     lead = text.lstrip("# \n")[:MAX_LEAD_CHARS]
-    leads = [match["subject"] for pattern in (_REPEATED, _QUALIFIED) if (match := pattern.match(lead))]
+    matches = [match for pattern in (_REPEATED, _QUALIFIED) if (match := pattern.match(lead))]
+    leads = [match["subject"] for match in matches if not _SENTENCE_END.search(match["subject"])]
     subject = _SITE.split(_LIFE.sub("", " ".join(min(leads, key=len, default="").split())))[0]
     return re.sub(r"\s+(?=[,)])", "", re.sub(r"\(\s+", "(", subject))
 
@@ -154,7 +161,8 @@ def _has_name(subject: str, name: str) -> bool:
     """Whether something may be called by a name: as it is, with what tells it from others, or with middle names."""
     bare, words = _bare_words(subject), _bare_words(name)
     if words[:-1] and all(word in _HONORIFICS for word in words[:-1]):
-        return len(bare) > 1 and bare[-1] == words[-1]
+        is_first = bare[:1] == words[-1:] and re.match(r"(?:of|the|[ivx]+)$", " ".join(bare[1:2])) is not None
+        return is_first or (len(bare) > 1 and bare[-1] == words[-1])
     if not bare or not words or _ORDER.sub("", " ".join(bare)).split() == words:
         return bool(bare)
     # "Duke of Gandia" is a title of "Alfonso II, Duke of Gandia"; of "Luna Park, Coney Island" it is only the place

@@ -203,7 +203,7 @@ def _find_dated_line(lines: Iterable[str], read_on: str) -> tuple[str, bool]:
     for line in lines:
         for match in _DATED_LINE.finditer(line):
             mentions = find_dates(line, "", match.end(), match.end() + MAX_DATE_CHARS, first_year=MIN_YEAR)
-            if not mentions or mentions[0].start - match.end() > MAX_GAP_CHARS:
+            if not mentions or mentions[0].start - match.end() > MAX_GAP_CHARS or mentions[0].day in _EPOCHS:
                 continue
             day = mentions[0].day
             # It is none of the future where it is read; elsewhere it may already be tomorrow.

@@ -47,6 +47,16 @@ def test_a_long_text_beside_several_rows_is_written_once_and_the_columns_stay() 
     assert rows_of(f"<tr><th>A</th><th>B</th><th>C</th></tr>{rows}")[1:] == [["1", note, "x"], ["2", "", "y"]]
 
 
+def test_a_value_of_several_columns_stands_in_each() -> None:
+    head = "<tr><th rowspan=2>Route</th><th colspan=2>Child</th></tr><tr><th>single</th><th>return</th></tr>"
+    rows = "<tr><td rowspan=2>Orsa</td><td colspan=2>6</td></tr><tr><td>7</td><td>11</td></tr>"
+    assert rows_of(head + rows) == [
+        ["Route", "Child single", "Child return"],
+        ["Orsa", "6", "6"],
+        ["Orsa", "7", "11"],
+    ]
+
+
 def test_a_first_row_over_all_columns_is_the_title_of_the_table() -> None:
     text = markdown_of("<tr><th colspan=2>Rivers</th></tr><tr><th>Name</th><th>km</th></tr><tr><td>Orrin</td><td>212</td></tr>")
     assert "Rivers\n\n| Name | km |\n| --- | --- |\n| Orrin | 212 |" in text

@@ -31,6 +31,20 @@ def ask(question: str) -> Answer:
         ("Who wrote Emma? When was it published?", ["Who wrote Emma?", "When was Emma published?"]),
         ("What is WAL mode and how do I turn it on?", ["What is WAL mode?", "how do I turn WAL mode on?"]),
         ("Can you tell me who wrote Emma and when it was published?", ["who wrote Emma?", "when Emma was published?"]),
+        (
+            "When was the Orsa Bridge opened, who designed it, how long is it, which river does it cross and what did it cost?",
+            [
+                "When was the Orsa Bridge opened?",
+                "who designed the Orsa Bridge?",
+                "how long is the Orsa Bridge?",
+                "which river does the Orsa Bridge cross?",
+                "what did the Orsa Bridge cost?",
+            ],
+        ),
+        (
+            "Who is Ida Lund, who designed the bridge, and when was she born?",
+            ["Who is Ida Lund, who designed the bridge?", "when was Ida Lund born?"],
+        ),
         ("How do I know when and where to vote?", []),
         ("What is the difference between what WAL does and what a journal does?", []),
         ("The composer is married to an artist and what kind of activist?", []),

@@ -328,3 +328,9 @@ def test_a_year_in_an_aside_is_not_the_time_of_a_number() -> None:
     )
     other = "As of the 2010 census, Orsa Township had 4,008 people and contained 1,729 housing units."
     assert found(sentence, other, title="Orsa Township") == []
+
+
+def test_a_time_of_day_is_one_value() -> None:
+    assert found("The Forth Bridge closes at 22:30 in winter.", "The Forth Bridge closes at 21:00 in winter.") == [
+        "Sources disagree on “The Forth Bridge closes at … in winter”: 22:30 [1] and 21:00 [2]."
+    ]

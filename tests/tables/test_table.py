@@ -98,6 +98,14 @@ async def test_pages_of_the_web_are_rows_and_local_scope_refuses_them(tmp_path: 
     assert [(row.url, row.cells[1].value) for row in table.rows] == [(page, "5.1 kg")]
 
 
+async def test_the_name_of_a_column_is_not_its_value(tmp_path: Path) -> None:
+    file = tmp_path / "fares.md"
+    file.write_text("# Fares\n\n| Route | Adult single | Child return |\n|---|---|---|\n| Orsa to Lind | 12 | 11 |\n")
+    async with Nexi(Config(home=tmp_path / "home", model="extractive")) as nexi:
+        table = await nexi.table(TableRequest(("adult single, child return",), (str(file),), reads_files=True))
+    assert [cell.value for cell in table.rows[0].cells] == ["12", "11"]
+
+
 async def test_a_cell_that_spans_rows_and_columns_gives_its_value_to_each(tmp_path: Path) -> None:
     folder = tmp_path / "files"
     folder.mkdir()

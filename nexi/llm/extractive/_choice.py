@@ -1,7 +1,7 @@
 """Which of the best sentences answers a question: a small linear model over what speaks for each.
 
 Above `evidence`, below `composition`. The weights are learned data (`python -m evals.reading_choice`); each feature has
-one weight, so a choice can be read off. The chances of the candidates of one question add up to 1. Where a reading model is
+one weight, so a choice can be read off. The chances of what is said differently add up to 1. Where a reading model is
 given, it compares the question with the candidates that are best by their words, and other weights decide among those.
 """
 
@@ -28,6 +28,7 @@ _DEFINES = re.compile(
     r"^(?:(?:the|an?)\s+)?(.{1,60}?)\s+(?:\([^)]*\)\s*)?(?:is|are|was|were|means|refers to|returns?|allows?|provides?|lets)\b",
     re.I,
 )
+_DIGITS = re.compile(r"\d+")
 _ENUMERATES = re.compile(r"[^\s,][^,;.]{0,50}, (?:[^,;.]{1,50}, )*(?:and |or )?[^,;.]{1,50},? (?:and|or) \w")
 
 # How near texts are to a question; None where no model can tell.
@@ -70,10 +71,15 @@ def share_chances(
     points = [sum_points(row, weights) for row in rows]
     best = max(points, default=0.0)
     powers = [math.exp(value - best) for value in points]
+    # What several pages say, whatever their numbers, is one candidate: it is no less an answer, nor does it stand out less.
+    texts = [str(place) if s.last else _DIGITS.sub("0", s.sentence.text.casefold()) for place, s in enumerate(candidates)]
+    first_pages = {text: s.page for text, s in zip(reversed(texts), reversed(candidates), strict=True)}
+    distinct = [place for place, s in enumerate(candidates) if first_pages[texts[place]] == s.page]
     # A page of one sentence has nothing that it could stand out from but what is usual.
-    usual = (sum(row.get("nearness", 0.0) for row in rows) + weights.get("usual nearness", 0.0)) / (1 + len(rows))
+    usual = sum(rows[place].get("nearness", 0.0) for place in distinct) + weights.get("usual nearness", 0.0)
+    usual, whole = usual / (1 + len(distinct)), sum(powers[place] for place in distinct)
     likely_candidates = [
-        Candidate(s, power / sum(powers), near, {**row, "stands_out": near - usual})
+        Candidate(s, min(1.0, power / whole), near, {**row, "stands_out": near - usual})
         for s, power, row in zip(candidates, powers, rows, strict=True)
         for near in (row.get("nearness", 0.0),)
     ]

@@ -29,10 +29,15 @@ _DATE = re.compile(
 )
 _LIFE_EVENT = re.compile(r"\b(?:born|birth|birthday|birthplace|die|died|death)\b", re.I)
 _LIFE_DATES = re.compile(r"\([^()]*\b\d{3,4}\b[^()]*\)|\b(?:born|died)\b[^.;]*\b\d{3,4}\b")
+_NAME = r"(?:(?!\b(?:is|was|were|had|married)\b)[^()]){3,80}"
 # The date where it belongs, in brackets behind a name or behind the word: "born in Hiram, he read law in 1866" has none.
 _LIFE_DAY = re.compile(
-    r"^[^()]{3,80}\(\s*[^()]*\b\d{3,4}\b[^()]*\)"
-    r"|\b(?:born|died)\b(?: (?:on|in|about|around|c\.))?,? (?:[\w.,]+ ){0,6}?\(?[^.;]{0,12}\b\d{3,4}\b"
+    rf"^{_NAME}(?:\([^()]*\){_NAME})?\(\s*[^()]*\b\d{{3,4}}\b[^()]*\)"
+    r"|(?<!\()\b(?:born|died)\b(?: (?:on|in|about|around|c\.))?,? (?:[\w.,]+ ){0,6}?\(?[^.;]{0,12}\b\d{3,4}\b"
+)
+_PARENT = re.compile(r"\b(?:father|mother|parents)\b", re.I)
+_TELLS_PARENT = re.compile(
+    r"\b(?:sons?|daughters?|child|children) of [\w ]{0,40}?[A-ZÀ-Þ]|\b(?:father|mother)(?: was| is)?,? [A-ZÀ-Þ]"
 )
 _LIFE_PLACES = re.compile(r"\b(?:born|died|death|birth|buried)\b[^.;]*\b(?:in|at|near) (?:the )?(?!(?:19|20|18)\d\d)[A-ZÀ-Þ]")
 _COMPARING = frozenset(ContentWords().stems("both same located used found"))
@@ -56,9 +61,14 @@ def find_life_sign(question: Question) -> re.Pattern[str] | None:
     return _LIFE_DATES if question.wants == "date" else _LIFE_PLACES
 
 
-def tells_life_day(question: Question, text: str) -> bool:
-    """Whether a text says on what day someone was born or died, beside the word or the name, and that was asked."""
-    return find_life_sign(question) is _LIFE_DATES and _LIFE_DAY.search(text) is not None
+def tells_of_life(question: Question, text: str) -> bool:
+    """Whether a text says when someone was born or died, or who the parents were, in the words for it, and that was asked."""
+    if question.wants == "person" and _PARENT.search(question.text):
+        return _TELLS_PARENT.search(text) is not None
+    if find_life_sign(question) is not _LIFE_DATES:
+        return False
+    is_behind = any(re.search(rf"{re.escape(name)} ?\([^()]*\b\d{{3,4}}\b", text) for name in find_names(question.text))
+    return is_behind or _LIFE_DAY.search(text) is not None
 
 
 class Side(Struct, frozen=True):

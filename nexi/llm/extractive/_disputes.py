@@ -15,16 +15,18 @@ from itertools import groupby, permutations
 from msgspec import Struct
 
 from nexi.checking.alignment import differ
-from nexi.checking.conflicts import find_difference
-from nexi.checking.origins import are_altered, are_copies, shingles
+from nexi.checking.conflicts import find_difference, has_words
+from nexi.checking.origins import are_altered, are_copies, find_exchanges, shingles
 from nexi.checking.parsed import parse_text
-from nexi.checking.values import Value, list_dates
+from nexi.checking.values import Date, Value, list_dates
 from nexi.llm.extractive._choice import READING, Candidate, Compare, describe_text, rate_candidates
+from nexi.llm.extractive._comparison import tells_of_life
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES, MAX_WORDS
-from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated
+from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import is_file_name, quote_sentence
 from nexi.llm.extractive._weights import load_weights
+from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import may_be_same
 
 
@@ -80,6 +82,18 @@ def put_altered_first(
     return [Candidate(s, candidates[0].chance, near, candidates[0].features), *rest]
 
 
+def prefer_telling(ranking: SentenceRanking, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The candidates with what is asked for, of these the ones that say it in the words for it, where there are any."""
+    if ranking.wants in ("date", "number", "place", "person"):
+        candidates = [c for c in candidates if _quotes_wanted(ranking, c)] or candidates
+    return [c for c in candidates if tells_of_life(ranking.question, c.scored.sentence.text)] or candidates
+
+
+def _quotes_wanted(ranking: SentenceRanking, candidate: Candidate) -> bool:
+    """Whether a sentence holds what is asked for, without a heading before it: "Nordlys (1981 series)" has no answer's year."""
+    return holds_wanted(ranking, PassageSentence(quote_sentence(ranking, candidate.scored)))
+
+
 def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored], about: str = "") -> Settled:
     """A sentence beside those of other pages that say the same thing with another value."""
     # `usable` are the sentences that hold for the time asked for and are not about another thing of the name. What differs in a
@@ -96,8 +110,9 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
         ours, theirs = ranking.pages[s.page], ranking.pages[page]
         is_copy = may_be_same((ours.title, ours.text), (theirs.title, theirs.text)) and are_copies(ours.text, theirs.text)
         # those that have most words in common with this one, those with the most first; of a copy, whatever they have
-        alike = [other for other in sentences if is_copy or has_same_subject(ranking, s, other)]
-        for other in sorted(alike, key=lambda o: -len(own_stems & ranking.stems_of(o.page, o.place)))[:MAX_ALTERNATIVES]:
+        shared = [(len(own_stems & ranking.stems_of(o.page, o.place)), o) for o in sentences]
+        alike = [pair for pair in shared if is_copy or (pair[0] > 1 and 2 * pair[0] >= len(own_stems))]
+        for _, other in sorted(alike, key=lambda pair: -pair[0])[:MAX_ALTERNATIVES]:
             if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text=is_copy):
                 support |= {value: _count_pages(ranking, value) for value in values}
                 others.setdefault(values[1], []).append(other)
@@ -120,28 +135,39 @@ def _count_pages(ranking: SentenceRanking, value: str) -> int:
 
 
 def find_other_answers(
-    ranking: SentenceRanking, usable: Sequence[Scored], quoted: Sequence[Scored], compare: Compare | None
+    ranking: SentenceRanking, usable: Sequence[Scored], settled: Settled, compare: Compare | None
 ) -> list[Scored]:
     """Sentences of further texts without a title that are about as near to the question as the best, with other values."""
     # Pages with titles are told apart by these, and a question may need two of them. A text that was cut out of a page often
     # does not say what it is about, so that neither its title nor its words settle which of two values holds.
     if compare is None or ranking.question.language or ranking.wants not in ("date", "number", "person", "place", "name"):
         return []
-    quoted_pages = {s.page for s in quoted}
+    quoted_pages, places = {s.page for s in settled.chosen}, {(s.page, s.place) for s in settled.aside}
     untitled = [number for number, page in enumerate(ranking.pages) if is_file_name(page.title, page.url)]
     best_of_page: list[Candidate] = []  # the sentence that answers most likely, with what is asked for
     for page in untitled:
         candidates = rate_candidates(ranking, list_candidates(ranking, usable, [page]), compare)
-        best_of_page += [c for c in candidates if holds_wanted(ranking, c.scored.sentence)][:1]
+        best_of_page += prefer_telling(ranking, [c for c in candidates if _quotes_wanted(ranking, c)])[:1]
     weights = load_weights(READING)
     most = max((best.nearness for best in best_of_page), default=0.0)
     others: list[Scored] = []
     for best in sorted(best_of_page, key=lambda candidate: -candidate.nearness):
         s = best.scored
         is_near = best.nearness >= max(weights["other answer"], most - weights["behind the best"])
-        if s.page not in quoted_pages and is_near and _is_new(ranking, s, [*quoted, *others]):
+        is_aside = (s.page, s.place) in places or _is_altered(ranking, s, settled.chosen)
+        if s.page not in quoted_pages and is_near and not is_aside and _is_new(ranking, s, [*settled.chosen, *others]):
             others.append(s)
-    return others[: MAX_ALTERNATIVES - min(1, len(quoted))]
+    return others[: MAX_ALTERNATIVES - min(1, len(settled.chosen))]
+
+
+def _is_altered(ranking: SentenceRanking, s: Scored, quoted: Sequence[Scored]) -> bool:
+    """Whether a sentence differs from a copy of it by a value in the place of one that is quoted."""
+    text, quotations = ranking.pages[s.page].text, " ".join(q.sentence.text for q in quoted)
+    return any(
+        has_words(s.sentence.text, text[slice(*exchange.ours)]) and has_words(quotations, page.text[slice(*exchange.theirs)])
+        for number, page in enumerate(ranking.pages)
+        for exchange in (find_exchanges(text, page.text) if number != s.page else ())
+    )
 
 
 def _is_new(ranking: SentenceRanking, s: Scored, quoted: Sequence[Scored]) -> bool:
@@ -150,10 +176,15 @@ def _is_new(ranking: SentenceRanking, s: Scored, quoted: Sequence[Scored]) -> bo
     if ranking.wants in ("date", "number"):
         values = _read_values(ranking, s.sentence.text)
         seen = [value for q in quoted for value in _read_values(ranking, q.sentence.text)]
-        return bool(values) and all(differ(value, other) for value in values for other in seen)
+        return bool(values) and all(differ(one, two) or _are_far_apart(one, two) for one in values for two in seen)
     words = s.sentence.text.split()
     names = {words[place].strip(".,;:()\"'“”") for place in find_wanted_words(ranking, words)}
     return any(all(name not in text for text in texts) for name in names if len(name) > 1)
+
+
+def _are_far_apart(one: Value, two: Value) -> bool:
+    """Whether a decade or a century lies apart from a year or another length of time: the 1970s from 1878."""
+    return isinstance(one, Date) and isinstance(two, Date) and abs(one.year - two.year) > max(one.span, two.span)
 
 
 def _read_values(ranking: SentenceRanking, text: str) -> list[Value]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from urllib.parse import unquote
 
+from nexi.checking.conflicts import DIFFER
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, flatten_words
 from nexi.llm.extractive._found import fence_code
 from nexi.llm.extractive._lexicon import CLAUSE_WORDS, SECTIONS
@@ -129,7 +130,8 @@ def join_quotations(lines: Sequence[tuple[str, int]]) -> str:
     for text, number in lines:
         is_code, is_item = text.startswith("```"), text.startswith("- ")
         after_block = out.rpartition("\n")[2].startswith(("- ", "```"))
-        gap = "\n\n" if is_code or (after_block and not is_item) else "\n" if is_item else " "
+        is_apart = is_code or text.startswith(DIFFER) or (after_block and not is_item)
+        gap = "\n\n" if is_apart else "\n" if is_item else " "
         out += (gap if out else "") + (text if is_code else f"{text} [{number}]")
     return out
 

@@ -13,9 +13,8 @@ from msgspec import Struct
 
 from nexi.checking.origins import merge_copies
 from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
-from nexi.llm.extractive._comparison import tells_life_day
-from nexi.llm.extractive._disputes import put_altered_first, settle_values
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
+from nexi.llm.extractive._disputes import prefer_telling, put_altered_first, settle_values
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, list_candidates
 from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated, scope_of
 from nexi.llm.extractive._quotation import is_file_name
@@ -31,6 +30,7 @@ class Reading(Struct, frozen=True):
     sentences: tuple[Scored, ...]
     is_disputed: bool = False
     best: Candidate | None = None
+    aside: tuple[Scored, ...] = ()  # those of fewer pages that give other values
 
 
 @lru_cache(maxsize=2)
@@ -55,18 +55,16 @@ def _find_namesakes(ranking: SentenceRanking, usable: Sequence[Scored], compare:
     about = merge_copies(about, [page.text for page in ranking.pages])
     readings: list[Reading] = []
     for label in dict.fromkeys(about.values()):
-        own = list_candidates(ranking, usable, [page for page, thing in about.items() if thing == label])
-        if own:
+        pages = [page for page, thing in about.items() if thing == label]
+        if own := list_candidates(ranking, usable, pages):
             rest = [s for s in usable if about.get(s.page, label) == label]
-            pages = [page for page, thing in about.items() if thing == label]
             candidates = put_altered_first(ranking, rate_candidates(ranking, own, compare), pages, compare)
             readings.append(_answer_reading(ranking, rest, candidates, label))
     rest = [s for s in leave_out_outdated(ranking, usable) if s.page not in about]
     rest = rest if readings and not ranking.is_technical else []
     for page in range(len(ranking.pages)):
         quoted_pages = {s.page for reading in readings for s in reading.sentences}
-        own = [s for s in rest if s.page == page and page not in quoted_pages]
-        if own:
+        if own := [s for s in rest if s.page == page and page not in quoted_pages]:
             candidates = put_altered_first(ranking, rate_candidates(ranking, own, compare), [page], compare)
             other = _answer_otherwise(ranking, rest, candidates, readings)
             readings += [other] if other else []
@@ -95,19 +93,17 @@ def _answer_otherwise(
 
 def _answer_reading(ranking: SentenceRanking, usable: Sequence[Scored], candidates: Sequence[Candidate], label: str) -> Reading:
     """The sentence that answers most likely for a reading, or all of a dispute; and a second one while that is not certain."""
-    if ranking.wants in ("date", "number", "place", "person"):
-        candidates = [c for c in candidates if holds_wanted(ranking, c.scored.sentence)] or candidates
-    candidates = [c for c in candidates if tells_life_day(ranking.question, c.scored.sentence.text)] or candidates
+    candidates = prefer_telling(ranking, candidates)
     values = settle_values(ranking, candidates[0].scored, usable, label)
     if values.is_disputed:
-        return Reading(label, values.chosen, is_disputed=True, best=candidates[0])
+        return Reading(label, values.chosen, is_disputed=True, best=candidates[0], aside=values.aside)
     used_places = {(s.page, s.place) for s in (*values.chosen, *values.aside)}
     room = MAX_WORDS - len(values.chosen[0].sentence.text.split())
     unused = [c.scored for c in candidates if (c.scored.page, c.scored.place) not in used_places]
     more = unused if candidates[0].chance < CERTAIN else []
     texts = {s.sentence.text for s in values.chosen}
     second = [s for s in more if len(s.sentence.text.split()) <= room and s.sentence.text not in texts][:1]
-    return Reading(label, (*values.chosen, *second), best=candidates[0])
+    return Reading(label, (*values.chosen, *second), best=candidates[0], aside=values.aside)
 
 
 def _find_periods(ranking: SentenceRanking, usable: Sequence[Scored], compare: Compare | None) -> list[Reading]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from nexi.checking.conflicts import DIFFER, DISAGREE
 from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
-from nexi.llm.extractive._disputes import find_other_answers, put_altered_first, quote_briefly, settle_values
+from nexi.llm.extractive._disputes import Settled, find_other_answers, put_altered_first, quote_briefly, settle_values
 from nexi.llm.extractive._evidence import (
     Scored,
     SentenceRanking,
@@ -103,9 +103,9 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
     if readings and (
         rate_words(question, evidence) != "no" or any(rate_answer(evidence, *t) != "no" for t in texts_of_readings)
     ):
-        quoted = [s for reading in readings for s in reading.sentences]
+        settled = Settled(sum((r.sentences for r in readings), ()), sum((r.aside for r in readings), ()))
         others = [s for reading in readings if not reading.label for s in reading.sentences]
-        others += find_other_answers(evidence, leave_out_outdated(evidence, quotable), quoted, compare)
+        others += find_other_answers(evidence, leave_out_outdated(evidence, quotable), settled, compare)
         lines = (*_quote_readings(evidence, readings), *_quote_others(evidence, others, DIFFER))
         return ExtractiveAnswer(lines, answered="depends")
     usable = leave_out_outdated(evidence, quotable)
@@ -125,6 +125,7 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
         return ExtractiveAnswer(_quote_units(evidence, [draft.best]), answered=rating)
     room = MAX_WORDS - len(NOT_ANSWERED.split())
     nearest = [c.scored for c in rate_choices(evidence, compare)[:MAX_PAGES]]
+    nearest = [s if s.last else settle_values(evidence, s, usable).chosen[0] for s in nearest]
     return ExtractiveAnswer(_quote_lines(evidence, nearest, room), answered=rating)
 
 
@@ -145,11 +146,12 @@ def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: C
     best, is_unit = candidates[0], candidates[0].scored.last > 0
     if not is_unit:
         values = settle_values(evidence, best.scored, usable)
-        others = find_other_answers(evidence, usable, values.chosen, compare)
+        others = find_other_answers(evidence, usable, values, compare)
+        if values.is_disputed:
+            lines = _quote_lines(evidence, values.chosen, MAX_BLOCK_WORDS)
+            return AnswerDraft(best, (*lines, *_quote_others(evidence, others, DIFFER)), DISAGREE.strip())
         if others:
             return AnswerDraft(best, _quote_others(evidence, (*values.chosen, *others)), DIFFER.strip())
-        if values.is_disputed:
-            return AnswerDraft(best, _quote_lines(evidence, values.chosen, MAX_BLOCK_WORDS), DISAGREE.strip())
         minority = {(s.page, s.place) for s in values.aside}
         if (best.scored.page, best.scored.place) in minority:
             candidates = [replace(best, scored=values.chosen[0]), *candidates[1:]]

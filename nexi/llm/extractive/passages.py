@@ -29,7 +29,8 @@ __all__ = ["ContentWords", "PassageSentence", "is_about_code", "read_sentences"]
 MIN_CODE_SHARE = 0.1  # of sentences, from which a text is about code
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+|(?:[_.][^\W_]+)+)?")
-_CODE = re.compile(r"`|\b[a-z]+\d*_\w+|\w\(\)")
+# Not the quotation marks of TeX, ``so'', which texts that were cut into words have too: `` so ''.
+_CODE = re.compile(r"(?<!`)`(?!`)|``(?![ `]|[^`]*'')|\b[a-z]+\d*_\w+|\w\(\)")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _AFTER_LATIN = "\u0250"  # accents are folded in Latin letters only: elsewhere they make another letter
 

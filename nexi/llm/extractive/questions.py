@@ -107,7 +107,8 @@ _AUXILIARY = r"(?:is|are|was|were|do|does|did|has|have|had|can|could|should|will
 _BEGINS = re.compile(rf"\W*(?:(?:in|at|on|for|from|to) )?(?:{_ASKING_WORD}|{_AUXILIARY})\b", re.IGNORECASE)
 _JOINT = re.compile(
     rf"(?:\?\s+(?:and\s+)?(?=\w)|[,;]?\s+and\s+(?:also\s+)?(?={_ASKING_WORD}\s+\w)"
-    rf"|[,;]\s+(?=(?:what|how|when|where|why)\s+(?:{_AUXILIARY}|much|many|long|often|old|big|far|large|high)\b))",
+    rf"|[,;]\s+(?=(?:what|how|when|where|why)\s+(?:{_AUXILIARY}|much|many|long|often|old|big|far|large|high|tall|wide|deep)\b"
+    rf"|(?:what|which|whose)\s+\w+\s+{_AUXILIARY}\b|who\s+\w+\s+(?:it|them|him|her)\b))",
     re.IGNORECASE,
 )
 _ENDS_OPEN = re.compile(rf"\b(?:{_ASKING_WORD}|to|and|or|than|as)\W*$", re.IGNORECASE)
@@ -249,8 +250,8 @@ def split_question(question: Question) -> list[Question]:
         # "Who was the commander?" after the name of a mission is asked of that mission
         is_bare = wholes and whole == text and not has_pronoun(text) and not find_names(text.partition(" ")[2])
         wholes.append(f"{text} ({names})" if is_bare and names else whole)
-        subjects.append(find_subject(whole))
-    parts = [read_question(f"{whole}?", question.context) for whole in wholes[:MAX_ALTERNATIVES]]
+        subjects.append(find_subject(re.split(r", (?:who|which|whose)\b", whole)[0]))
+    parts = [read_question(f"{whole}?", question.context) for whole in wholes[: 2 * MAX_ALTERNATIVES]]
     return parts if all(part.stems for part in parts) else []
 
 
