@@ -9,6 +9,13 @@ if docker compose version > /dev/null 2>&1; then
     compose="docker compose"
 elif command -v podman-compose > /dev/null; then
     compose="podman-compose"
+    # Older ones pass ${NAME:-} on as it stands.
+    podman-compose --version 2> /dev/null | sed -n 's/^podman-compose[a-z]* version *//p' | {
+        IFS=. read -r major minor _ && [ $((major * 1000 + minor)) -ge 1006 ]
+    } || {
+        echo "deploy/team.sh needs podman-compose 1.6 or newer: pipx install podman-compose" >&2
+        exit 1
+    }
 else
     echo "deploy/team.sh needs docker compose or podman-compose." >&2
     exit 1

@@ -118,6 +118,31 @@ VERSIONS = {
 }
 
 
+@pytest.mark.parametrize(("version", "is_used"), [("1.0.3", False), ("1.5.9", False), ("1.6.0", True), ("2.0", True)])
+def test_a_podman_compose_that_is_too_old_is_refused_before_anything_is_made(
+    tmp_path: Path, version: str, is_used: bool
+) -> None:
+    shutil.copy(DEPLOY / "team.sh", tmp_path)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "docker").write_text("#!/bin/sh\nexit 1\n")
+    compose = f'[ "$1" = --version ] && echo "podman-compose version {version}" && exit\necho "called: $*"\nexit 3\n'
+    (programs / "podman-compose").write_text(f"#!/bin/sh\n{compose}")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    done = subprocess.run(
+        ["sh", tmp_path / "team.sh"],
+        env={"PATH": f"{programs}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    refusal = "deploy/team.sh needs podman-compose 1.6 or newer: pipx install podman-compose\n"
+    assert (done.returncode, done.stderr) == ((3, "") if is_used else (1, refusal))
+    assert done.stdout == ("called: -f team.yaml build server\n" if is_used else "")
+    assert (tmp_path / ".env").exists() is is_used
+
+
 def test_the_kubernetes_objects_fit_each_other() -> None:
     objects = kubernetes_objects()
     assert {kind: entry["apiVersion"] for (kind, _), entry in objects.items()} == VERSIONS

@@ -31,6 +31,9 @@ NEEDED = ("podman", "podman-compose")
 
 if missing := [name for name in NEEDED if not shutil.which(name)]:
     pytest.skip(f"not installed: {', '.join(missing)}", allow_module_level=True)
+COMPOSE_VERSION = subprocess.run(["podman-compose", "--version"], capture_output=True, text=True, check=False).stdout
+if not re.search(r"podman-compose version (?:1\.[6-9]|1\.\d\d|[2-9])", COMPOSE_VERSION):
+    pytest.skip("podman-compose is older than 1.6", allow_module_level=True)
 
 
 def list_pip_paths() -> list[str]:
