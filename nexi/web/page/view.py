@@ -162,14 +162,14 @@ class _Marks(Struct, frozen=True):
         if claim is None or (claim.verdict in GOOD and self.leads_to != "file" and not claim.standing):
             return ""
         verdict, sign = html.escape(_say_verdict(claim)), "!" if claim.standing else SIGNS[claim.verdict]
-        label_text = sign if claim.verdict in GOOD and not claim.standing else f"{sign}\u00a0{verdict}"
-        kind, label = f'class="check v-{claim.verdict.value}"', f'aria-label="{verdict}: show the evidence"'
-        kind += f' data-standing="{claim.standing}"' if claim.standing else ""
+        sign_text = sign if claim.verdict in GOOD and not claim.standing else f"{sign}\u00a0{verdict}"
+        attributes, shows = f'class="check v-{claim.verdict.value}"', f'aria-label="{verdict}: show the evidence"'
+        attributes += f' data-standing="{claim.standing}"' if claim.standing else ""
         if self.leads_to == "nothing":
-            return f'<span {kind} title="{verdict}">{label_text}</span>'
+            return f'<span {attributes} title="{verdict}">{sign_text}</span>'
         if self.leads_to == "file":
-            return f'<a {kind} href="#claim-{index}" {label}>{label_text}</a>'
-        return f'<button type="button" {kind} data-claim="{index}" {label}>{label_text}</button>'
+            return f'<a {attributes} href="#claim-{index}" {shows}>{sign_text}</a>'
+        return f'<button type="button" {attributes} data-claim="{index}" {shows}>{sign_text}</button>'
 
 
 def _say_verdict(claim: Claim) -> str:
