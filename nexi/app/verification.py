@@ -147,7 +147,8 @@ def _by_id(prefix: str, runs: RunStore, history: HistoryStore) -> Document:
         citations = tuple(source for number, source in sorted(sources.items()) if number in numbers)
         return build_answer_document(end.answer, citations, run_id, question)
     if entry is None:
-        raise NexiError(f"run {run_id} has no answer", cause="it did not end with one", fix="nexi --last 10 lists answers")
+        cause, fix = "it did not end with one", "nexi --last 10 lists answers"
+        raise NexiError(f"run {run_id} has no answer", cause=cause, fix=fix, code="not_ended")
     # the history keeps URLs in the order of their numbers, and no digests
     citations = tuple(Source(number, url) for number, url in enumerate(entry.urls, 1))
     return build_answer_document(entry.answer, citations, entry.id, entry.query)

@@ -18,7 +18,7 @@ STATUSES: Mapping[str, int] = {
     **dict.fromkeys(("bad_space", "bad_plan"), 400),
     **dict.fromkeys(("not_yours", "model_refused"), 403),
     **dict.fromkeys(("no_such_run", "bad_run_id", "not_found", "no_such_space"), 404),
-    **dict.fromkeys(("space_exists", "run_locked", "complete", "cancelled", "no_plan"), 409),
+    **dict.fromkeys(("space_exists", "run_locked", "complete", "cancelled", "no_plan", "not_ended", "ambiguous"), 409),
     **dict.fromkeys(("quota_reached", "budget_spent"), 429),
     **dict.fromkeys(("database", "busy"), 503),
 }

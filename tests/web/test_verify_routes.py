@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 from nexi.app.pair_models import grade_book, judge_key
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
+from nexi.events import RunStarted
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
+from tests.web import samples
 from tests.web.world import MANY, MOON, serving
 
 FACT, LIE = "The Moon is 384,400 km from Earth on average.", "The Moon is 12 km from Earth on average."
@@ -78,6 +81,16 @@ async def test_a_body_that_cannot_be_used_is_refused(tmp_path: Path, body: dict[
     async with serving(tmp_path) as served:
         reply = await served.client.post("/v1/verify", json=body)
     assert (reply.status_code, list(reply.json())) == (400, ["error"])
+
+
+async def test_a_run_without_an_answer_and_an_id_that_several_runs_share_are_no_fault_of_the_server(tmp_path: Path) -> None:
+    async with serving(tmp_path) as served:
+        runs = served.app.state.nexi.runs()
+        kept = [await samples.keep(runs, [RunStarted("q", "m", "x")]) for _ in range(17)]  # of which two begin alike
+        shared = next(letter for letter, count in Counter(run[0] for run in kept).items() if count > 1)
+        replies = [await served.client.post("/v1/verify", json={"run_id": run_id}) for run_id in (kept[0], shared, "zz")]
+    errors = [(reply.status_code, reply.json()["error"]["code"]) for reply in replies]
+    assert errors == [(409, "not_ended"), (409, "ambiguous"), (404, "not_found")]
 
 
 async def test_a_text_of_more_than_two_megabytes_is_refused(tmp_path: Path) -> None:
