@@ -109,6 +109,8 @@ async def run_unless_stopped(work: Coroutine[Any, Any, T], stop: asyncio.Event) 
         stopping.cancel()
         task.cancel()
         await wait_uninterrupted(task)
+        if not task.cancelled():
+            task.exception()  # work that was stopped may fail as it ends: nobody asks why, and asyncio would report it as lost
 
 
 async def catch_error(work: Awaitable[T]) -> T | NexiError:

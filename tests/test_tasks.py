@@ -190,6 +190,26 @@ async def test_stopped_work_has_ended_when_the_stop_is_returned() -> None:
     assert (await running, ends) == (StopReason.CANCELLED, ["cleaned up"])
 
 
+async def test_work_that_fails_while_it_is_stopped_is_not_reported_as_lost() -> None:
+    reports: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
+    stop = asyncio.Event()
+
+    async def fail_as_it_ends() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise LLMError("the connection broke") from None
+
+    running = asyncio.ensure_future(run_unless_stopped(fail_as_it_ends(), stop))
+    await pass_turns(2)
+    stop.set()
+    assert await running is StopReason.CANCELLED
+    del running
+    gc.collect()
+    assert reports == []
+
+
 async def test_work_that_ends_first_gives_its_result_or_its_own_error() -> None:
     async def fail_in_group() -> str:
         async with asyncio.TaskGroup():
