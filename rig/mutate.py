@@ -112,6 +112,7 @@ CORES = (
         is_strict=True,
         needs_postgres=True,
     ),
+    Core("retention", "nexi/app/retention.py", ("tests/app/test_retention.py",), is_strict=True),
     Core("hosting", "nexi/app/hosting.py", ("tests/app/test_hosting.py",)),
     Core("judge", "nexi/checking/judge.py", ("tests/checking/test_judge.py",)),
     Core(
