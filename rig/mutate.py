@@ -114,6 +114,7 @@ CORES = (
     ),
     Core("retention", "nexi/app/retention.py", ("tests/app/test_retention.py",), is_strict=True),
     Core("token", "nexi/app/owner_token.py", ("tests/app/test_owner_token.py",), is_strict=True),
+    Core("bundle", "nexi/app/bundle.py", ("tests/research/test_bundle.py",), is_strict=True),
     Core("hosting", "nexi/app/hosting.py", ("tests/app/test_hosting.py",)),
     Core("judge", "nexi/checking/judge.py", ("tests/checking/test_judge.py",)),
     Core(
