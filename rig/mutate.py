@@ -76,7 +76,11 @@ CORES = (
     Core("retry", "nexi/net/retry.py", ("tests/test_retry.py",)),
     Core("repeats", "nexi/agent/repeats.py", ("tests/test_repeats.py",)),
     Core("urls", "nexi/urls.py", ("tests/test_urls.py", "tests/properties/test_urls_properties.py")),
-    Core("answer", "nexi/answers/streaming.py", ("tests/test_answer.py",)),
+    Core(
+        "answer",
+        "nexi/answers/streaming.py",
+        ("tests/test_answer.py", "tests/test_safe_markdown.py", "tests/test_code_addresses.py"),
+    ),
     Core("scope", "nexi/app/local_scope.py", ("tests/app/test_local_scope.py",), is_strict=True),
     Core("guard", "nexi/fetchers/guard.py", ("tests/fetchers/test_guard.py",), is_strict=True),
     Core("resume", "nexi/app/resume.py", ("tests/app/test_resume.py",), is_strict=True),
