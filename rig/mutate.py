@@ -76,7 +76,11 @@ CORES = (
     Core("retry", "nexi/net/retry.py", ("tests/test_retry.py",)),
     Core("repeats", "nexi/agent/repeats.py", ("tests/test_repeats.py",)),
     Core("urls", "nexi/urls.py", ("tests/test_urls.py", "tests/properties/test_urls_properties.py")),
-    Core("answer", "nexi/answers/streaming.py", ("tests/test_answer.py",)),
+    Core(
+        "answer",
+        "nexi/answers/streaming.py",
+        ("tests/test_answer.py", "tests/test_safe_markdown.py", "tests/test_code_addresses.py"),
+    ),
     Core("scope", "nexi/app/local_scope.py", ("tests/app/test_local_scope.py",), is_strict=True),
     Core("guard", "nexi/fetchers/guard.py", ("tests/fetchers/test_guard.py",), is_strict=True),
     Core("resume", "nexi/app/resume.py", ("tests/app/test_resume.py",), is_strict=True),
@@ -95,6 +99,7 @@ CORES = (
         "nexi/team/postgres/runs.py",
         (
             "tests/team/test_postgres_runs.py",
+            "tests/team/test_postgres_retention.py",
             "tests/contract/test_run_logs.py",
             "tests/contract/test_run_stores.py",
             "tests/team/test_postgres.py",
@@ -104,6 +109,16 @@ CORES = (
         is_strict=True,
         needs_postgres=True,
     ),
+    Core(
+        "sharing",
+        "nexi/team/postgres/sharing.py",
+        ("tests/team/test_postgres_sharing.py",),
+        is_strict=True,
+        needs_postgres=True,
+    ),
+    Core("retention", "nexi/app/retention.py", ("tests/app/test_retention.py",), is_strict=True),
+    Core("token", "nexi/app/owner_token.py", ("tests/app/test_owner_token.py",), is_strict=True),
+    Core("bundle", "nexi/app/bundle.py", ("tests/research/test_bundle.py",), is_strict=True),
     Core("hosting", "nexi/app/hosting.py", ("tests/app/test_hosting.py",)),
     Core("judge", "nexi/checking/judge.py", ("tests/checking/test_judge.py",)),
     Core(

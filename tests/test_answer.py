@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.answers.streaming import AnswerArgument, AnswerStream, keep_given_addresses
+from nexi.answers.streaming import AnswerArgument, AnswerStream, find_rest, keep_given_addresses
 
 
 def released(text: str, known: set[int], size: int = 5) -> tuple[str, list[str], set[int]]:
@@ -40,6 +40,44 @@ def test_a_source_list_at_the_end_is_held_back_and_removed() -> None:
 def test_a_heading_called_sources_in_the_middle_stays() -> None:
     text = "Sources\n\nThe river has two sources [1], in the hills and in the marsh.\n\nThat is all there is to say.\n"
     assert "two sources [1]" in released(text, {1})[0]
+
+
+@pytest.mark.parametrize(
+    ("second", "repeats"),
+    [
+        ("The river is 80 km long [1].", 0),
+        ("the  RIVER is 80 km long [1].", 0),
+        ("- The river is 80 km long [1].", 0),
+        ("The river is 80 km long [2].", 1),
+        ("The river is 80 km long.", 2),  # without a citation
+        ("| The river is 80 km long [1]", 2),  # of a table
+        ("It is so long [1].", 1),
+        ("It is long [1].", 2),  # too short to matter
+    ],
+)
+def test_a_report_says_a_cited_sentence_once(second: str, repeats: int) -> None:
+    first, end = "The river is 80 km long [1].", "The end."
+    stream = AnswerStream({1, 2}, drops_repeats=True)
+    stream.feed(f"{first}\n\n{second}\n\n{second}\n\n{end}\n")
+    assert [line for line in stream.finish().split("\n") if line] == [first, *[second] * repeats, end]
+
+
+@pytest.mark.parametrize(
+    ("shown", "answer", "rest"),
+    [
+        ("It is far.", "It is far. It is cold.", " It is cold."),
+        ("It is far.", "It is far.", ""),
+        ("It is far.\n\nIt is cold.\n", "It is far.\n\nIt is cold.", ""),
+        (
+            "It is far. It is cold. It is old.",
+            "It is far. It is warm. It is old.",
+            "\n\nCorrected after it was written:\n\n- Removed: It is cold.\n- Replaced by: It is warm.",
+        ),
+        ("It is far. It is cold.", "It is far.", "\n\nCorrected after it was written:\n\n- Removed: It is cold."),
+    ],
+)
+def test_a_reader_of_a_corrected_answer_gets_what_changed_and_no_sentence_twice(shown: str, answer: str, rest: str) -> None:
+    assert find_rest(shown, answer) == rest
 
 
 READ, GIVEN, INVENTED = "https://read.example/a", "https://given.example/b", "https://invented.example/c"

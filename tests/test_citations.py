@@ -6,6 +6,7 @@ import pytest
 
 from nexi.answers.citations import (
     CitationBook,
+    NumbersByUse,
     SentenceStream,
     add_citations_to_answer,
     drop_unknown,
@@ -13,11 +14,14 @@ from nexi.answers.citations import (
     extract_citations_from_tool_result,
     format_citations_section,
     is_row,
+    link_citations,
     map_markers_to_urls,
     normalise_markers,
     process_answer_with_citations,
+    renumber_markers,
     set_citations,
     strip_sources_section,
+    unlink_citations,
 )
 from nexi.types import Source
 
@@ -52,6 +56,40 @@ def test_reserved_numbers_go_to_their_pages_and_others_follow_them() -> None:
     book.reserve([Source(2, "u2"), Source(5, "u5")])
     book.reserve([Source(7, "u7")])
     assert [book.number_for(url).number for url in ("new", "u5", "u2", "newer", "u7", "u5")] == [8, 5, 2, 9, 7, 5]
+
+
+def test_an_answer_numbers_its_sources_in_the_order_in_which_it_cites_them() -> None:
+    book = CitationBook(sources=[Source(number, f"u{number}") for number in (1, 2, 3)])
+    numbers = NumbersByUse(book)
+    assert numbers.translate("A [1].") == "A [1]."
+    assert (numbers.moved, [source.url for source in book.sources]) == ({}, ["u1", "u2", "u3"])
+    assert (
+        numbers.translate("B [3]. C [2], again [3] and [1], `[2]` and [9].")
+        == "B [2]. C [3], again [2] and [1], `[2]` and [9]."
+    )
+    assert (numbers.moved, [source.url for source in book.sources]) == ({2: 3, 3: 2}, ["u1", "u3", "u2"])
+    assert [numbers.given_number(source) for source in (*book.sources, Source(7, "new"))] == [1, 3, 2, 7]
+
+
+def test_a_later_answer_leaves_the_numbers_of_a_conversation_alone() -> None:
+    book = CitationBook(sources=[Source(1, "u1"), Source(2, "u2")])
+    book.keep_numbers()
+    for url in ("u3", "u4"):
+        book.number_for(url)
+    assert NumbersByUse(book).translate("A [2]. B [4]. C [3]. D [1].") == "A [2]. B [3]. C [4]. D [1]."
+    assert [source.url for source in book.sources] == ["u1", "u2", "u4", "u3"]
+
+
+def test_citations_get_new_numbers_outside_code() -> None:
+    assert renumber_markers("A [1] and [2], `[1]`", {1: 3}) == "A [3] and [2], `[1]`"
+
+
+def test_citations_become_links_to_pages_and_notes_and_plain_again() -> None:
+    sources = [Source(1, "https://a.example/x"), Source(2, "/notes/n.md", link="obsidian://open?file=n"), Source(3, "/b.txt")]
+    text = "A [1]. B [2]. C [3] and [4]. `x[1]`"
+    linked = link_citations(text, sources)
+    assert linked == r"A [\[1\]](https://a.example/x). B [\[2\]](obsidian://open?file=n). C [3] and [4]. `x[1]`"
+    assert unlink_citations(linked) == text
 
 
 def test_a_number_that_another_page_already_has_is_not_given_again() -> None:

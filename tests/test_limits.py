@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from nexi.net.limits import RateLimiter
+from nexi.net.limits import RateLimiter, WaitingLine, stand_in_line
 from nexi.testing import FakeClock
 
 
@@ -54,6 +54,32 @@ async def test_the_next_in_line_moves_up_when_one_before_it_gives_up() -> None:
     first.cancel()
     await asyncio.wait({first, second})
     assert served == [0, 2]
+
+
+async def test_a_line_stays_while_somebody_stands_in_it_and_is_forgotten_after_the_last() -> None:
+    lines, served = dict[str, WaitingLine](), list[int]()
+    leave = [asyncio.Event() for _ in range(3)]
+
+    async def stand(number: int) -> None:
+        async with stand_in_line(lines, "a.test"):
+            served.append(number)
+            await leave[number].wait()
+
+    async def let_others_work() -> None:
+        for _ in range(9):
+            await asyncio.sleep(0)
+
+    callers = [asyncio.create_task(stand(number)) for number in (0, 1)]
+    await let_others_work()
+    leave[0].set()
+    await let_others_work()
+    callers.append(asyncio.create_task(stand(2)))
+    await let_others_work()
+    assert served == [0, 1], "the third stands behind the second"
+    leave[1].set()
+    leave[2].set()
+    await asyncio.gather(*callers)
+    assert (served, lines) == ([0, 1, 2], {})
 
 
 async def test_all_who_ask_at_once_are_served_in_their_order_at_the_rate() -> None:

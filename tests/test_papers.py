@@ -23,7 +23,6 @@ from nexi.exports import export_run
 from nexi.output._sources import source_json
 from nexi.testing import FakeWeb
 from nexi.types import Answer, FetchLimits, Hit, Imprint, Page, Paper, Query, Source
-from nexi.urls import find_doi
 from tests.retractions import CASES, DOI, SOUND_CASES, Case
 
 DOI_PAGE, OPEN_COPY = "https://doi.org/10.5555/salt.2", "https://repo.example/salt"
@@ -118,20 +117,6 @@ def test_references_have_everything_that_is_known(form: str, parts: tuple[str, .
 
 
 # papers that a search engine found, which has no records
-
-
-@pytest.mark.parametrize(
-    ("url", "doi"),
-    [
-        ("https://doi.org/10.5555/Salt.2", "10.5555/salt.2"),
-        ("https://link.publisher.example/article/10.1007/s00-1?error=cookies", "10.1007/s00-1"),
-        ("https://journals.example/doi/full/10.1177/12.pdf", "10.1177/12"),
-        ("https://journals.example/doi/10.1177/12/abstract", "10.1177/12"),
-        ("https://example.org/10.5", ""),
-    ],
-)
-def test_the_doi_in_an_address_is_found(url: str, doi: str) -> None:
-    assert find_doi(url) == doi
 
 
 class Saying:

@@ -40,6 +40,13 @@ def test_it_gives_up_when_nothing_will_mend_or_time_or_tries_are_short(
     assert RetryPolicy(max_retries=3).wait_s(fault, attempt, 1.0, left) == wait
 
 
+@pytest.mark.parametrize(("wish_s", "attempt", "wait"), [(120.0, 0, 120.0), (120.5, 0, None), (7.0, 2, 7.0), (7.0, 3, None)])
+def test_unless_set_otherwise_a_service_is_asked_four_times_and_waited_for_two_minutes(
+    wish_s: float, attempt: int, wait: float | None
+) -> None:
+    assert RetryPolicy().wait_s(LLMError("busy", retryable=True, retry_after=wish_s), attempt) == wait
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [

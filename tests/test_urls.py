@@ -81,7 +81,7 @@ def test_every_spelling_of_an_address_is_that_address(spelling: str) -> None:
 def test_text_that_is_no_url_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         urls.parse(text)
-    assert not urls.is_web_url(text)
+    assert urls.is_web_url(text) is False
 
 
 def test_user_names_are_noticed() -> None:
@@ -147,6 +147,20 @@ def test_links_are_joined_to_their_page(base: str, href: str, joined: str) -> No
     assert urls.join(base, href) == joined
 
 
+@pytest.mark.parametrize(
+    ("url", "doi"),
+    [
+        ("https://doi.org/10.5555/Salt.2", "10.5555/salt.2"),
+        ("https://link.publisher.example/article/10.1007/s00-1?error=cookies", "10.1007/s00-1"),
+        ("https://journals.example/doi/full/10.1177/12.pdf", "10.1177/12"),
+        ("https://journals.example/doi/10.1177/12/abstract", "10.1177/12"),
+        ("https://example.org/10.5", ""),
+    ],
+)
+def test_the_doi_in_an_address_is_found(url: str, doi: str) -> None:
+    assert urls.find_doi(url) == doi
+
+
 def test_a_link_that_leads_nowhere_is_refused() -> None:
     with pytest.raises(ValueError):
         urls.join("https://a.test/", "http://[")
@@ -158,14 +172,29 @@ def test_a_link_that_leads_nowhere_is_refused() -> None:
     "text", [" http://a.test/", "http://a.test/ b", "http://a.test/\n", "ftp://a.test/", "javascript:alert(1)"]
 )
 def test_text_with_more_than_a_web_url_in_it_is_none(text: str) -> None:
-    assert not urls.is_web_url(text)
+    assert urls.is_web_url(text) is False
+
+
+@pytest.mark.parametrize(
+    ("text", "is_link"),
+    [
+        ("obsidian://open?vault=v&file=n", True),
+        ("logseq://graph/g?page=p", True),
+        ("zotero://select/items/A", True),
+        ("obsidian://open?file=two words", False),
+        ("https://a.test/?to=obsidian://open", False),
+        ("", False),
+    ],
+)
+def test_a_link_into_the_program_of_a_note_is_known_by_its_scheme(text: str, is_link: bool) -> None:
+    assert urls.is_note_link(text) is is_link
 
 
 def test_urls_are_found_verbatim_without_the_sentence_around_them() -> None:
     text = (
         "See (https://en.example.org/wiki/A_(b)), <http://x.test/z>. Or HTTP://UP.test/P?q=1, “https://q.test”; again "
         "http://x.test/z! [label](https://md.test/a) [https://same.test](https://same.test) **https://bold.test/**"
-        " https://例え.test/あ。次 ftp://no.test http:// and https://"
+        " https://例え.test/あ。次 ftp://no.test http:// http://a.test:99999/ and https://"
     )
     assert urls.find_urls(text) == [
         "https://en.example.org/wiki/A_(b)",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import os
 import re
 import tarfile
 import zlib
@@ -19,9 +18,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 from nexi.errors import StoreError
-from nexi.files import PRIVATE_FILE, make_private_directory, store_error
+from nexi.files import create_private_file, make_private_directory, store_error
 from nexi.runs.directory import RunDirectory
-from nexi.runs.log_format import RUN_ID, digests_in, seal_record, unseal_line
+from nexi.runs.log_format import RUN_ID, digests_in, seal_record, try_unseal, unseal_line
 from nexi.runs.repair import describe_damage
 from nexi.types import content_digest
 
@@ -45,13 +44,14 @@ def write_bundle(runs: RunDirectory, run_id: str, path: Path, secrets: Iterable[
         for digest in digests_in(log):
             with suppress(FileNotFoundError, UnicodeDecodeError):
                 pages.append((digest, runs.pages.path_of(digest).read_bytes().decode("utf-8", "surrogatepass")))
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), PRIVATE_FILE)
-        with os.fdopen(fd, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as archive:
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w:gz") as archive:
             _add_file(archive, "log.jsonl", _redacted_log(log, keys))
             for digest, text in pages:
                 for form in (form for key in keys for form in _key_spellings(key)):
                     text = text.replace(form, REDACTED)
                 _add_file(archive, f"pages/{digest}.txt", text.encode("utf-8", "surrogatepass"))
+        create_private_file(path, file.getvalue())
     except FileExistsError as error:
         raise StoreError(f"{path} is not overwritten", cause="it exists", fix="name another file with -o") from error
     except OSError as error:
@@ -82,7 +82,7 @@ def _unpack_archive(archive: tarfile.TarFile, runs: RunDirectory, max_bytes: int
             continue
         if member.name == "log.jsonl":
             log = source.read()
-            run_id = str(unseal_line(log.split(b"\n", 1)[0])["run"])
+            run_id = str(unseal_line(log.partition(b"\n")[0])["run"])
             if not RUN_ID.fullmatch(run_id):
                 raise ValueError("its log has no id")
             make_private_directory(runs.runs_dir / run_id)
@@ -104,12 +104,8 @@ def _redacted_log(log: bytes, keys: list[str]) -> bytes:
     if not any(form.encode() in log for form in spellings):
         return log
     lines = []
-    for line in log.splitlines():
-        try:
-            record = unseal_line(line)
-        except ValueError:
-            break
-        record.pop("sum", None)
+    for record in filter(None, map(try_unseal, log.splitlines())):
+        del record["sum"]
         text = json.dumps(record)
         for form in spellings:
             text = text.replace(form, REDACTED)

@@ -33,7 +33,7 @@ class OwnerToken:
         """The token, made if there is none: of several processes that want to, one does. Raises StoreError."""
         if token := self.read():
             return token
-        new = self.path.with_name(f".{FILE_NAME}.{os.urandom(4).hex()}.tmp")
+        new = self.path.with_name(f".{FILE_NAME}.{secrets.token_hex()}.tmp")
         with files.translate_os_errors(_FAILURE, self.path):
             files.make_private_directory(self.path.parent)
             files.create_private_file(new, _new_token())

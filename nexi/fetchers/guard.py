@@ -71,8 +71,7 @@ class AddressGuard:
     def __init__(self, allow: Sequence[str] = ()) -> None:
         self._networks: list[Network] = []
         self._hosts: set[tuple[str, int | None]] = set()
-        entries = [entry.strip().lower() for entry in allow if entry.strip()]
-        for entry in sorted(entries, key=lambda entry: "/" not in entry):
+        for entry in (entry.strip().lower() for entry in allow if entry.strip()):
             try:
                 if "/" in entry:
                     self._networks.append(ipaddress.ip_network(entry, strict=False))

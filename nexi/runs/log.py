@@ -84,7 +84,6 @@ class FileRunLog:
         """Cut a torn line off; a number is only ever written once."""
         if self._torn:
             os.ftruncate(self._fd, self._end)
-            self._torn = False
 
     async def _flush_to_disk(self, mine: _Flush, before: _Flush | None) -> None:
         if before:

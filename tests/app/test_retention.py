@@ -55,6 +55,52 @@ async def test_an_old_run_goes_a_week_after_its_notice_was_shown_and_not_before(
     assert home.tidy() == [middle, new]
 
 
+async def test_a_run_goes_exactly_a_week_after_its_notice_and_is_not_announced_again(home: Home) -> None:
+    await home.ask()
+    home.clock.advance(20 * DAY)
+    young = await home.ask()
+    home.clock.advance(11 * DAY)
+    home.tidy()
+    home.notice.take_message(30)
+    home.clock.advance(7 * DAY)
+    assert (home.tidy(), home.notice.take_message(30)) == ([young], "")
+
+
+async def test_what_is_due_when_a_notice_is_shown_is_in_it_and_what_comes_later_waits_for_the_next(home: Home) -> None:
+    first = await home.ask()
+    home.clock.advance(20 * DAY)
+    second = await home.ask()
+    home.clock.advance(11 * DAY)
+    third = await home.ask()
+    assert home.tidy() == [first, second, third]
+    home.clock.advance(20 * DAY)
+    home.tidy()
+    assert home.notice.take_message(30).startswith("2 old runs will be deleted after 2026-04-28")
+    home.clock.advance(11 * DAY)
+    assert home.tidy() == [third]
+    assert home.notice.take_message(30).startswith("1 old run will be deleted after 2026-05-09")
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        '{"runs": ["000001"], "shown": "long ago"}',
+        '{"runs": ["000001"], "shown": "2020-01-01T00:00:00"}',
+        '{"runs": "000001", "shown": "2020-01-01T00:00:00+00:00"}',
+        '["000001"]',
+        "",
+    ],
+)
+async def test_a_notice_that_was_damaged_deletes_nothing(home: Home, tmp_path: Path, notice: str) -> None:
+    old = await home.ask()
+    home.clock.advance(20 * DAY)
+    young = await home.ask()
+    home.clock.advance(11 * DAY)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "retention.json").write_text(notice)
+    assert home.tidy() == [old, young]
+
+
 async def test_a_clock_that_jumped_deletes_and_announces_nothing(home: Home) -> None:
     first = await home.ask()
     home.clock.advance(400 * DAY)

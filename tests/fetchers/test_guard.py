@@ -10,6 +10,7 @@ import httpcore2
 import pytest
 
 from nexi.errors import ConfigError, FetchError
+from nexi.fetchers import guard as guard_module
 from nexi.fetchers.guard import AddressGuard, GuardedBackend, forbidden_reason, is_literal, resolve_host
 from tests.raising import has_code
 
@@ -207,6 +208,17 @@ def test_an_exception_covers_nothing_beside_itself(allow: str, url: str) -> None
 def test_an_exception_that_cannot_be_read_is_a_configuration_error(entry: str) -> None:
     with pytest.raises(ConfigError, check=has_code("config", "allow_private")):
         AddressGuard([entry])
+
+
+def test_of_several_exceptions_that_cannot_be_read_the_first_is_named() -> None:
+    for entries in (["wiki.lan/", "user@host", "10.0.0.0/8"], ["user@host", "wiki.lan/"]):
+        with pytest.raises(ConfigError, match=f"cannot be used: '{entries[0]}'"):
+            AddressGuard(entries)
+
+
+def test_the_table_of_forbidden_addresses_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        guard_module._TABLE.ports = frozenset()  # type: ignore[misc]
 
 
 class Wire(httpcore2.AsyncNetworkBackend):

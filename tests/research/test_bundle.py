@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from nexi.app.bundle import read_bundle, write_bundle
 from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.runs.directory import RunDirectory
+from nexi.runs.log_format import seal_record
 from nexi.testing import FakeClock
 from tests.raising import has_code
 from tests.research.test_resume import research
@@ -43,6 +45,13 @@ def archive(path: Path, **members: bytes) -> Path:
     return path
 
 
+def members_of(path: Path) -> list[str]:
+    """The texts in a bundle, the log first; nobody else may read them."""
+    with tarfile.open(path) as tar:
+        assert {member.mode for member in tar} == {0o600}
+        return [file.read().decode() for member in tar if (file := tar.extractfile(member))]
+
+
 def test_a_bundle_is_played_again_in_another_home_byte_for_byte(make_config: Make, tmp_path: Path) -> None:
     config = make_config()
     whole = research(config, PromptModel())
@@ -68,10 +77,10 @@ def test_keys_are_taken_out_of_log_and_pages_and_the_log_still_opens(make_config
     run_id = play(work)
     path = tmp_path / "run.tar.gz"
     write_bundle(directory(config), run_id, path, [key, ""])
-    with tarfile.open(path) as tar:
-        texts = [file.read().decode() for m in tar if (file := tar.extractfile(m))]
+    texts = members_of(path)
     assert not any("secret" in text for text in texts)
     assert "What is [redacted]?" in texts[0]
+    assert {line.count('"sum"') for line in texts[0].splitlines()} == {1}
     there = directory(config.override(home=tmp_path / "elsewhere"))
     assert read_bundle(path, there) == run_id
     assert len(there.open_log(run_id).facts) == len(directory(config).open_log(run_id).facts)
@@ -84,6 +93,7 @@ def test_a_run_that_was_cut_off_can_be_sent_too(make_config: Make, tmp_path: Pat
     log.write_bytes(log.read_bytes()[:-300])
     path = tmp_path / "run.tar.gz"
     write_bundle(directory(config), whole.id, path, ["The"])
+    assert not any("The" in text for text in members_of(path))
     there = directory(config.override(home=tmp_path / "elsewhere"))
     assert there.open_log(read_bundle(path, there)).has_ended is False
 
@@ -118,7 +128,8 @@ def spoilt(path: Path, whole: bytes, kind: str) -> Path:
         case "a log of nothing":
             archive(path, **{"log.jsonl": b""})
         case "an id that is a path":
-            archive(path, **{"log.jsonl": b'{"schema":1,"run":"../../x","created":"2026-01-02T00:00:00+00:00"}\n'})
+            header = {"schema": 1, "run": "../../x", "created": "2026-01-02T00:00:00+00:00", "nexi": "1"}
+            archive(path, **{"log.jsonl": seal_record(header)})
         case "no text":
             archive(path, **{f"pages/{'0' * 64}.txt": b"\xff\xfe"})
     return path
@@ -173,6 +184,27 @@ def test_an_archive_larger_than_a_run_can_be_is_not_unpacked(make_config: Make, 
     many = archive(tmp_path / "many.tar.gz", **{f"f{n}": b"" for n in range(5)})
     with pytest.raises(StoreError, match="larger than a run can be"):
         read_bundle(many, directory(make_config()), max_files=3)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cause"),
+    [
+        ([512_000_000], "unexpected end of data"),
+        ([512_000_001], "it is larger than a run can be"),
+        ([0] * 20_000, "it has no log"),
+        ([0] * 20_001, "it is larger than a run can be"),
+    ],
+)
+def test_what_an_archive_says_of_its_size_is_believed_before_it_is_read(
+    make_config: Make, tmp_path: Path, sizes: list[int], cause: str
+) -> None:
+    path, member = tmp_path / "bomb.tar.gz", tarfile.TarInfo("file")
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for member.size in sizes:
+            file.write(member.tobuf())
+    with pytest.raises(StoreError) as refused:
+        read_bundle(path, directory(make_config()))
+    assert refused.value.cause == cause
 
 
 def test_a_bundle_that_cannot_be_opened_says_so(make_config: Make, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,11 @@ import httpx2
 import pytest
 
 from nexi.config import Config
-from nexi.events import PageFetched, RunFinished, RunStarted
+from nexi.events import RunFinished
 from nexi.team.assembly import Team
 from nexi.team.postgres.database import Database
-from nexi.team.postgres.runs import PostgresRuns, prune_expired
 from nexi.team.web.work import worker_app
 from nexi.team.worker import TeamWorker
-from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 from nexi.web.metrics import Metrics
 from tests.team.world import serving_team
@@ -146,52 +144,3 @@ async def test_a_worker_says_whether_it_takes_work(postgres: Any, tmp_path: Path
         after, health = await client.get("/readyz"), await client.get("/healthz")
     team.database.close()
     assert (before.text, after.status_code, after.text, health.text) == ("ready\n", 503, "draining\n", "ok\n")
-
-
-async def test_old_runs_are_marked_and_deleted_a_week_later_with_their_pages(
-    database: Database, make_person: Callable[..., str]
-) -> None:
-    owner = make_person()
-    runs = PostgresRuns(database, owner, FakeClock())
-    ids = {}
-    for name in ("old", "kept", "new"):
-        log = runs.create()
-        page = await runs.pages.put(f"{name} page of {owner}")
-        for fact in (
-            RunStarted("why?", "m", "scripted"),
-            PageFetched("https://a.example", "https://a.example", "A", page, 1, 1, 0.1),
-        ):
-            await log.append(fact)
-        await log.append(FINISHED)
-        await log.close()
-        ids[name] = (log.run_id, page)
-    old = [ids["old"][0], ids["kept"][0]]
-    database.fetch("update runs set created = now() - interval '40 days' where run = any(%(runs)s)", {"runs": old})
-    database.fetch("update runs set is_kept = true where run = %(run)s", {"run": ids["kept"][0]})
-    database.fetch("update pages set used = now() - interval '2 hours' where digest = %(page)s", {"page": ids["old"][1]})
-    prune_expired(database, 30, 1000)
-    assert all(runs.has_run(run_id) for run_id, _ in ids.values())
-    database.fetch("update runs set expires = expires - interval '8 days' where expires is not null")
-    prune_expired(database, 30, 1000)
-    assert {name: runs.has_run(run_id) for name, (run_id, _) in ids.items()} == {"old": False, "kept": True, "new": True}
-    assert [await runs.pages.get(page) is not None for _, page in ids.values()] == [False, True, True]
-
-
-async def test_the_oldest_runs_beyond_the_room_of_a_person_are_marked(
-    database: Database, make_person: Callable[..., str]
-) -> None:
-    owner = make_person()
-    runs = PostgresRuns(database, owner, FakeClock())
-    ids = []
-    for _ in range(3):
-        log = runs.create()
-        await log.append(RunStarted("why?", "m", "scripted"))
-        await log.append(FINISHED)
-        await log.close()
-        ids.append(log.run_id)
-    database.fetch("update runs set bytes = 600000 where owner = %(owner)s", {"owner": owner})
-    prune_expired(database, 30, 1)
-    marked = database.fetch("select run from runs where owner = %(owner)s and expires is not null", {"owner": owner})
-    assert {run for (run,) in marked} == set(ids[:2])
-    prune_expired(database, 30, 1000)  # a limit that was a mistake takes its marks back
-    assert database.fetch("select 1 from runs where owner = %(owner)s and expires is not null", {"owner": owner}) == []

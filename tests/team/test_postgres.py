@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from nexi.errors import ConfigError, RunTakenError, StoreError
-from nexi.events import Fact, ModelAsked, ModelReplied, PageFetched, RunFinished, RunStarted
+from nexi.events import Fact, ModelAsked, ModelReplied, RunFinished, RunStarted
 from nexi.team.postgres import database as database_module
 from nexi.team.postgres.commits import FactBatch
 from nexi.team.postgres.database import Database, list_migrations
-from nexi.team.postgres.runs import PostgresRuns, prune_expired
+from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 
@@ -175,18 +175,6 @@ async def test_what_a_run_costs_is_counted_with_its_facts(database: Database, ma
     await log.close()
     spent = database.fetch("select runs, tokens, cost from usage where owner = %(owner)s", {"owner": owner})
     assert spent == [(0, 240, 1.0)]  # the run itself was counted where it was admitted
-
-
-async def test_texts_that_no_run_names_are_pruned(database: Database, make_person: Callable[..., str]) -> None:
-    runs = PostgresRuns(database, make_person(), FakeClock())
-    named, unnamed, young = [await runs.pages.put(f"{word} text of {make_person()}") for word in ("named", "unnamed", "young")]
-    log = runs.create()
-    await log.append(STARTED)
-    await log.append(PageFetched("https://a.example", "https://a.example", "A", named, 10, 10, 0.1))
-    await log.close()
-    database.fetch("update pages set used = now() - interval '2 hours' where digest = any(%(old)s)", {"old": [named, unnamed]})
-    prune_expired(database, keep_days=3_650, max_mb=1_000)
-    assert [await runs.pages.get(digest) is not None for digest in (named, unnamed, young)] == [True, False, True]
 
 
 def add_chunk(database: Database, number: int) -> None:

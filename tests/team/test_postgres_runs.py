@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from nexi.events import ModelAsked, RunFinished, RunStarted
 from nexi.runs.log_format import check_run_id
 from nexi.team.postgres.commits import FactBatch
 from nexi.team.postgres.database import Database
-from nexi.team.postgres.runs import QUOTA_STOP, PostgresRuns
+from nexi.team.postgres.people import People, Quotas
+from nexi.team.postgres.runs import QUOTA_STOP, PostgresRuns, RunPicker
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 from tests.raising import has_code
@@ -51,6 +53,23 @@ async def test_a_submitted_run_waits_with_all_that_it_was_asked_for(runs: Postgr
     await claim.log.close()
     with pytest.raises(AttributeError):
         claim.mode = "search"  # type: ignore[misc]
+
+
+def test_two_claims_of_one_person_are_never_decided_at_once(database: Database, make_person: Callable[..., str]) -> None:
+    person = make_person()
+    runs = PostgresRuns(database, person, FakeClock())
+    waiting = (
+        "select count(*) from pg_locks where locktype = 'advisory' and not granted "
+        "and database = (select oid from pg_database where datname = current_database())"
+    )
+    with ThreadPoolExecutor(1) as thread:
+        with database.transaction() as other_claim:
+            other_claim.execute("select pg_advisory_xact_lock(hashtextextended(%s::uuid::text, 0))", (person,))
+            claim = thread.submit(runs.claim, runs.submit("why?", "search", {}))
+            while not (waits := database.fetch(waiting) == [(1,)]) and not claim.done():
+                continue
+            assert waits
+        assert claim.result().question == "why?"
 
 
 async def test_a_run_that_its_writer_left_waits_again_when_it_is_resubmitted(runs: PostgresRuns) -> None:
@@ -192,6 +211,54 @@ async def test_a_run_that_has_ended_is_closed_without_its_database(
     with monkeypatch.context() as away:
         away.setattr(database, "fetch", refuse)
         await log.close()
+
+
+# texts
+
+
+async def test_a_text_that_was_changed_in_the_database_is_not_handed_out(runs: PostgresRuns, database: Database) -> None:
+    digest = await runs.pages.put("what was read \ud83c")
+    texts = [await runs.pages.get(digest), await runs.pages.get("0" * 64)]
+    database.fetch("update pages set body = 'another text' where digest = %(digest)s", {"digest": digest})
+    assert [*texts, await runs.pages.get(digest)] == ["what was read \ud83c", None, None]
+
+
+# workers
+
+
+def test_the_next_run_is_that_of_the_person_with_the_fewest_and_lost_ones_come_first(
+    database: Database, make_person: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "lease_s", 0.0)  # the database has run for longer, so a writer without a lease is lost
+    ada, bob, eve = (make_person(name) for name in ("Ada", "Bob", "Eve"))
+    stores = {owner: PostgresRuns(database, owner, FakeClock()) for owner in (ada, bob, eve)}
+    People(database).set_quotas(eve, Quotas(running=1))
+    runs = {
+        owner: [stores[owner].submit("why?", "search", {}) for _ in range(count)]
+        for owner, count in ((ada, 6), (bob, 2), (eve, 2))
+    }
+    picker = RunPicker(database)
+    picks = [picker.pick() for _ in range(5)]
+    assert picks == [(runs[owner][n], owner) for owner, n in ((ada, 0), (bob, 0), (eve, 0), (ada, 1), (bob, 1))]
+    assert picker.pick(is_lost=True) is None
+    lost = {"run": runs[ada][0]}
+    database.fetch("update runs set state = 'running', lease_until = now(), queued_at = now() where run = %(run)s", lost)
+    assert picker.pick(is_lost=True) == (runs[ada][0], ada)
+    assert [picker.pick() for _ in range(5)] == [*((run_id, ada) for run_id in runs[ada][2:]), None]  # Eve may have one at once
+
+
+async def test_a_worker_waits_until_it_is_told_that_there_is_a_run_or_room(database: Database) -> None:
+    picker = RunPicker(database)
+    waiting = asyncio.create_task(picker.wait(120.0))
+    await let_others_work()
+    assert not waiting.done()
+    picker.wake()
+    await asyncio.wait_for(waiting, 120.0)
+    waiting = asyncio.create_task(picker.wait(600.0))
+    async with asyncio.timeout(120):
+        while not waiting.done():  # it may not listen yet
+            picker.announce()
+            await asyncio.sleep(0)
 
 
 # followers

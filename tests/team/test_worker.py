@@ -13,12 +13,11 @@ import pytest
 from nexi.app import Nexi, RunRequest
 from nexi.config import Config
 from nexi.events import ModelAsked, ModelReplied, RunFailed, RunFinished, RunResumed, RunStarted
-from nexi.team.assembly import People, Quotas, Team
+from nexi.team.assembly import Team
 from nexi.team.limits import MAX_LOSSES
 from nexi.team.postgres.database import Database
-from nexi.team.postgres.runs import PostgresRuns, RunPicker
 from nexi.team.worker import TeamWorker
-from nexi.testing import FakeClock, FakeWeb
+from nexi.testing import FakeWeb
 from nexi.types import Usage
 from rig.team_worker import ANSWER, PAGES, QUESTION, STEPS, make_model
 
@@ -157,26 +156,6 @@ async def test_a_run_whose_workers_are_drained_one_after_the_other_is_never_give
     async with working(patient):
         facts = await wait_for_end(patient, owner, run_id)
     assert (type(facts[-1]), facts[-1].answer) == (RunFinished, ANSWER)
-
-
-def test_the_next_run_is_that_of_the_person_with_the_fewest_and_lost_ones_come_first(
-    database: Database, make_person: Callable[..., str]
-) -> None:
-    ada, bob, eve = (make_person(name) for name in ("Ada", "Bob", "Eve"))
-    stores = {owner: PostgresRuns(database, owner, FakeClock()) for owner in (ada, bob, eve)}
-    People(database).set_quotas(eve, Quotas(running=1))
-    runs = {
-        owner: [stores[owner].submit("why?", "search", {}) for _ in range(count)]
-        for owner, count in ((ada, 6), (bob, 2), (eve, 2))
-    }
-    picker = RunPicker(database)
-    picks = [picker.pick() for _ in range(5)]
-    assert picks == [(runs[owner][n], owner) for owner, n in ((ada, 0), (bob, 0), (eve, 0), (ada, 1), (bob, 1))]
-    assert picker.pick(is_lost=True) is None
-    lost = {"run": runs[ada][0]}
-    database.fetch("update runs set state = 'running', lease_until = now(), queued_at = now() where run = %(run)s", lost)
-    assert picker.pick(is_lost=True) == (runs[ada][0], ada)
-    assert [picker.pick() for _ in range(5)] == [*((run_id, ada) for run_id in runs[ada][2:]), None]  # Eve may have one at once
 
 
 async def test_one_question_does_not_wait_for_the_many_of_somebody_else(

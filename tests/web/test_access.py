@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import stat
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx2
-import pytest
 
 from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
@@ -225,17 +221,6 @@ async def test_a_new_token_signs_browsers_and_programs_out(tmp_path: Path) -> No
         second = {"authorization": f"Bearer {OwnerToken(tmp_path / 'state').renew()}"}
         statuses = [(await served.client.get("/page/form", headers=headers)).status_code for headers in ({}, first, second)]
     assert statuses == [401, 401, 200]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
-def test_the_token_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        made = set(pool.map(lambda _: OwnerToken(tmp_path / "state").ensure(), range(64)))
-    path = tmp_path / "state" / "token"
-    assert (len(made), len(made.pop()) >= 32) == (1, True)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert list(path.parent.iterdir()) == [path]
 
 
 # guests ask the web

@@ -35,7 +35,6 @@ QUOTA_STOP = Notice(
 )
 
 QUEUE_NOTICE = "queue"  # in place of a run's id, among the notices of the database
-RETENTION_LOCK = 0x6E657870
 SQL = read_statements(__file__)
 SUBMIT_RUN = SQL["submit"]
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
@@ -176,8 +175,8 @@ class _PostgresPages:
         """The text, or None when it is absent or no longer what its name says."""
         sql, values = "select body from pages where digest = %(digest)s", {"digest": clean_text(digest)}
         rows = await self._database.in_thread(self._database.fetch_as, self._owner, sql, values)
-        text = bytes(rows[0][0]).decode("utf-8", "surrogatepass") if rows else None
-        return text if text is not None and content_digest(text) == digest else None
+        texts = [bytes(body).decode("utf-8", "surrogatepass") for (body,) in rows]
+        return next((text for text in texts if content_digest(text) == digest), None)
 
 
 class PostgresRuns:
@@ -302,8 +301,7 @@ class RunPicker:
         """A run to go on with and its owner; with `is_lost`, one whose writer is gone. It blocks. Raises StoreError."""
         # it is reserved for a moment; the claim that its worker makes decides who may write it
         values = {"is_lost": is_lost, "reserved": MAX_RESERVED_S, "lease": self._database.lease_s}
-        rows = self._database.fetch(SQL["pick"], values)
-        return (rows[0][0], str(rows[0][1])) if rows else None
+        return next(((run, str(owner)) for run, owner in self._database.fetch(SQL["pick"], values)), None)
 
     def announce(self) -> None:
         """Tell the workers that there is something to pick."""
@@ -323,7 +321,7 @@ def prune_expired(database: Database, keep_days: int, max_mb: int) -> int:
     # until then a wrong setting or a clock that jumped can be put right; kept and open runs stay
     values = {"days": keep_days, "bytes": max_mb * 1_000_000, "notice": DELETION_NOTICE_DAYS}
     with database.transaction(wait_s=MAX_STATEMENT_S) as connection:
-        (is_first,) = connection.execute("select pg_try_advisory_xact_lock(%s)", (RETENTION_LOCK,)).fetchone()
+        (is_first,) = connection.execute("select pg_try_advisory_xact_lock(hashtext('prune_expired'))").fetchone()
         if not is_first:
             return 0  # another worker is at it
         connection.execute(SQL["mark"], values)
