@@ -28,12 +28,8 @@ class RetentionNotice:
             return
         due, notice = self._runs.find_expired(keep_days, max_mb), self._read_notice()
         shown_at, runs = str(notice.get("shown") or ""), set(notice.get("runs", ()))
-        if shown_at and runs:
-            was_long_ago = False
-            with suppress(ValueError, TypeError):
-                was_long_ago = datetime.fromisoformat(shown_at) <= self._clock.now() - timedelta(days=NOTICE_DAYS)
-            if not was_long_ago:
-                return  # one notice at a time: what became due since is in the next one
+        if shown_at and runs and datetime.fromisoformat(shown_at) > self._clock.now() - timedelta(days=NOTICE_DAYS):
+            return  # one notice at a time: what became due since is in the next one
         may_go = [run for run in due if shown_at and run in runs]
         self._runs.prune(keep_days, max_mb, only=may_go)
         due_later = [run for run in due if run not in may_go]
@@ -64,7 +60,12 @@ class RetentionNotice:
 
     def _read_notice(self) -> dict[str, Any]:
         notice = files.read_json_object(self._path)
-        return notice if isinstance(notice.get("runs", []), list) else {}
+        if not isinstance(notice.get("runs", []), list):
+            return {}
+        with suppress(ValueError):
+            if not (shown_at := str(notice.get("shown") or "")) or datetime.fromisoformat(shown_at).tzinfo:
+                return notice
+        return {**notice, "shown": ""}  # when it was shown cannot be read: it is shown once more
 
     def _write_notice(self, notice: dict[str, Any]) -> None:
         if notice == self._read_notice():

@@ -99,6 +99,7 @@ async def test_a_notice_that_was_damaged_deletes_nothing(home: Home, tmp_path: P
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "retention.json").write_text(notice)
     assert home.tidy() == [old, young]
+    assert home.notice.take_message(30).startswith("1 old run will be deleted after"), "it is shown again"
 
 
 async def test_a_clock_that_jumped_deletes_and_announces_nothing(home: Home) -> None:
