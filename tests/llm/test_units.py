@@ -9,7 +9,7 @@ import pytest
 from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import SentenceRanking, rank_sentences
 from nexi.llm.extractive._quotation import join_quotations
-from nexi.llm.extractive._units import describe_units, find_units, pick_apart
+from nexi.llm.extractive._units import describe_units, find_units, pick_apart, rate_choices
 from nexi.llm.extractive.composition import compose_answer, rate_pages
 from nexi.llm.extractive.passages import read_sentences
 from nexi.llm.extractive.questions import read_question
@@ -176,3 +176,20 @@ def test_what_a_thing_is_comes_from_the_page_that_says_so(first: str, pages: set
     two = PageView("https://lamp.example/log", 2, "lamp-log", "# lamp-log\n\n`lamp_reset` is in the first line of `lamp_log`.")
     answered = compose_answer(read_question("What is lamp_reset?"), (one, two), doubts)
     assert {number for _, number in answered.lines} == pages
+
+
+def test_pages_that_say_the_same_are_compared_as_one() -> None:
+    texts = (
+        "The `press_stack` holds forty pages of paper.",
+        "Forty pages of paper: the `press_stack` holds them.",
+        "Oil the `press_stack` once a year.",
+    )
+    pages = [PageView(f"https://press.example/{n}", n, "Notes", text) for n, text in enumerate(texts, 1)]
+
+    def stands_out(*pages: PageView) -> float:
+        ranking = SentenceRanking(read_question("press_stack size"), pages)
+        return rate_choices(ranking, lambda asked, texts: [0.8 if "Oil" in text else 0.9 for text in texts])[0].features[
+            "stands_out"
+        ]
+
+    assert stands_out(*pages) == pytest.approx(stands_out(pages[0], pages[2]))

@@ -14,16 +14,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from msgspec import Struct
 
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_new_names, holds_wanted
-from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_COMPARED, MAX_COMPARED_CHARS, MAX_WORDS
+from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_COMPARED, MAX_COMPARED_CHARS, MAX_WORDS, SAME
+from nexi.llm.extractive._stretches import NAME_LINE
 from nexi.llm.extractive._weights import find_similarity, load_weights, sum_points
-from nexi.llm.extractive.passages import PassageSentence
 
 WORDS, READING = "choice.json", "reading.json"  # the weights without and with a reading model
 _FOCUS = re.compile(
     r"\b(?:what|which)\s+((?:(?!(?:is|are|was|were|did|do|does|has|had|have|can|could|would|will)\b)[\w-]+\s+){1,3})", re.I
 )
-
-
 _DEFINES = re.compile(
     r"^(?:(?:the|an?)\s+)?(.{1,60}?)\s+(?:\([^)]*\)\s*)?(?:is|are|was|were|means|refers to|returns?|allows?|provides?|lets)\b",
     re.I,
@@ -54,8 +52,8 @@ def rate_candidates(ranking: SentenceRanking, usable: Sequence[Scored], compare:
         nearness = compare(ranking.question.text, [describe_text(ranking, candidates[i]) for i in nearest])
         if nearness is not None:
             rows = [{**features[i], "nearness": near} for i, near in zip(nearest, nearness, strict=True)]
-            return share_chances([candidates[i] for i in nearest], rows, load_weights(READING))
-    return share_chances([candidates[i] for i in order], [features[i] for i in order], load_weights(WORDS))
+            return share_chances(ranking, [candidates[i] for i in nearest], rows, load_weights(READING))
+    return share_chances(ranking, [candidates[i] for i in order], [features[i] for i in order], load_weights(WORDS))
 
 
 def describe_text(ranking: SentenceRanking, s: Scored) -> str:
@@ -65,19 +63,28 @@ def describe_text(ranking: SentenceRanking, s: Scored) -> str:
 
 
 def share_chances(
-    candidates: Sequence[Scored], rows: Sequence[Mapping[str, float]], weights: Mapping[str, float]
+    ranking: SentenceRanking, candidates: Sequence[Scored], rows: Sequence[Mapping[str, float]], weights: Mapping[str, float]
 ) -> list[Candidate]:
     points = [sum_points(row, weights) for row in rows]
     best = max(points, default=0.0)
     powers = [math.exp(value - best) for value in points]
-    # A page of one sentence has nothing that it could stand out from but what is usual.
-    usual = (sum(row.get("nearness", 0.0) for row in rows) + weights.get("usual nearness", 0.0)) / (1 + len(rows))
+    nearness = [row.get("nearness", 0.0) for row in rows]
+    usual = weights.get("usual nearness", 0.0)
+    said = [ranking.stems_of(s.page, s.place, s.last) - ranking.question.weights.keys() for s in candidates] if usual else []
     likely_candidates = [
-        Candidate(s, power / sum(powers), near, {**row, "stands_out": near - usual})
-        for s, power, row in zip(candidates, powers, rows, strict=True)
-        for near in (row.get("nearness", 0.0),)
+        Candidate(s, power / sum(powers), near, {**row, "stands_out": near - _find_usual(said, number, nearness, usual)})
+        for number, (s, power, row, near) in enumerate(zip(candidates, powers, rows, nearness, strict=True))
     ]
     return sorted(likely_candidates, key=lambda c: -c.chance)
+
+
+def _find_usual(said: Sequence[frozenset[str]], own: int, nearness: Sequence[float], usual: float) -> float:
+    """How near a text and those that say something else are."""
+    # Pages that say the same bear each other out, and none of them would stand out from the others; a page of one sentence has
+    # nothing that it could stand out from but what is usual.
+    is_same = [len(words & said[own]) >= SAME * min(len(words), len(said[own])) > 0 for words in said]
+    apart = [near for other, near in enumerate(nearness) if other == own or not (said and is_same[other])]
+    return (sum(apart) + usual) / (len(apart) + 1)
 
 
 def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) -> list[dict[str, float]]:
@@ -88,7 +95,7 @@ def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) 
 
 def find_defined(text: str) -> str:
     """What a text begins with, where it says what that is or does; "" where it does not."""
-    match = _DEFINES.match(text)
+    match = NAME_LINE.match(text) or _DEFINES.match(text)
     return match[1] if match else ""
 
 
@@ -99,11 +106,6 @@ def defines(ranking: SentenceRanking, text: str, subject_stems: Collection[str])
     if not subject or ("," in name and subject[0] not in subject_stems):  # "Because of MVCC, it is"
         return False
     return 2 * len(set(subject).intersection(subject_stems)) >= len(set(subject))
-
-
-def enumerates(sentence: PassageSentence) -> bool:
-    """Whether a sentence names several things in a row, or is a part of a list or introduces one."""
-    return sentence.kind == "item" or sentence.text.endswith(":") or _ENUMERATES.search(sentence.text) is not None
 
 
 class _Features:
@@ -125,7 +127,7 @@ class _Features:
         label = frozenset(ranking.words.stems(s.sentence.label))
         similarities = self._similarities(own)
         near = own | before | after | label | title
-        has_wanted = float(holds_wanted(ranking, s.sentence))
+        has_wanted, text = float(holds_wanted(ranking, s.sentence)), s.sentence.text
         return {
             "score": s.score / self.top,
             "said": sum(weight * similarities[word] for word, weight in self.weights.items()),
@@ -142,9 +144,12 @@ class _Features:
             "wanted_date": has_wanted * (ranking.wants == "date"),
             "focus": float(bool(self.focus) and self.focus[0] in own),
             "place": s.place / max(1, len(page)),
-            "length": len(s.sentence.text.split()) / MAX_WORDS,
-            "defines": float(self.form in ("definition", "topic") and defines(ranking, s.sentence.text, self.weights.keys())),
-            "enumerates": float(self.form == "list" and enumerates(s.sentence)),
+            "length": len(text.split()) / MAX_WORDS,
+            "defines": float(self.form in ("definition", "topic") and defines(ranking, text, self.weights.keys())),
+            "enumerates": float(
+                self.form == "list"
+                and (s.sentence.kind == "item" or text.endswith(":") or _ENUMERATES.search(text) is not None)
+            ),
         }
 
     def _similarities(self, stems: frozenset[str]) -> dict[str, float]:

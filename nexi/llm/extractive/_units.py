@@ -51,7 +51,7 @@ def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Cand
         nearness = compare(ranking.question.text, [unit_text(ranking, units[i]) for i in indices])
         if indices and nearness is not None:  # None where no model can tell
             features = [{**rows[i], "nearness": near} for i, near in zip(indices, nearness, strict=True)]
-            return share_chances([units[i] for i in indices], features, load_weights(UNIT_READING))
+            return share_chances(ranking, [units[i] for i in indices], features, load_weights(UNIT_READING))
     return rate_candidates(ranking, leave_out_outdated(ranking, [s for s in ranking.ranked if s.is_quotable]), compare)
 
 
