@@ -9,7 +9,7 @@ import pytest
 from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._evidence import SentenceRanking, rank_sentences
 from nexi.llm.extractive._quotation import join_quotations
-from nexi.llm.extractive._units import describe_units, find_units, pick_apart
+from nexi.llm.extractive._units import describe_units, find_units, pick_apart, rate_choices
 from nexi.llm.extractive.composition import compose_answer, rate_pages
 from nexi.llm.extractive.passages import read_sentences
 from nexi.llm.extractive.questions import read_question
@@ -176,3 +176,75 @@ def test_what_a_thing_is_comes_from_the_page_that_says_so(first: str, pages: set
     two = PageView("https://lamp.example/log", 2, "lamp-log", "# lamp-log\n\n`lamp_reset` is in the first line of `lamp_log`.")
     answered = compose_answer(read_question("What is lamp_reset?"), (one, two), doubts)
     assert {number for _, number in answered.lines} == pages
+
+
+PRESS = """press-store(1) Manual Page
+
+NAME
+
+press-store - Put unfinished pages away
+
+SYNOPSIS
+
+```
+press store list [<options>]
+press store drop [-q]
+```
+
+DESCRIPTION
+
+Use `press store` when you want a clean table. The command keeps your pages in `press_stack` and clears the table.
+
+3. Other commands of press store
+
+The pages of `press_stack` can be bound:
+
+- as a book
+- as a roll
+"""
+
+
+def test_the_line_that_names_a_command_is_quoted_with_what_its_description_begins_with() -> None:
+    page = PageView("https://press.example/store", 1, "press-store(1)", PRESS)
+    said = (
+        "press-store - Put unfinished pages away [1] Use `press store` when you want a clean table. [1] "
+        "The command keeps your pages in `press_stack` and clears the table. [1]"
+    )
+    assert answer("What does press store do?", "Put unfinished", page) == said
+
+
+def test_a_numbered_heading_a_line_of_a_synopsis_and_what_only_introduces_a_list_are_no_units() -> None:
+    sentences = read_sentences(PRESS)
+    texts = {tuple(s.text for s in sentences[unit.first : unit.last]) for unit in find_units(sentences)}
+    alone = {text for (text, *rest) in texts if not rest}
+    assert alone.isdisjoint(
+        ("3. Other commands of press store", "press store drop [-q]", "The pages of `press_stack` can be bound:")
+    )
+    assert ("The pages of `press_stack` can be bound:", "as a book", "as a roll") in texts
+
+
+def test_what_sets_two_things_side_by_side_stands_before_what_is_said_of_each() -> None:
+    text = (
+        "# Tables\n\nA `wet_table` dries pages slowly.\n\nA `dry_table` is made of oak.\n\n"
+        "While a `wet_table` is for ink, a `dry_table` is for paper.\n"
+    )
+    page = PageView("https://press.example/tables", 1, "Tables", text)
+    lines = compose_answer(read_question("wet_table vs dry_table"), [page], prefers("While a")).lines
+    assert lines[0] == ("While a `wet_table` is for ink, a `dry_table` is for paper.", 1)
+
+
+def test_pages_that_say_the_same_are_compared_as_one() -> None:
+    texts = (
+        "The `press_stack` holds forty pages of paper.",
+        "Forty pages of paper: the `press_stack` holds them.",
+        "Oil the `press_stack` once a year.",
+    )
+    pages = [PageView(f"https://press.example/{n}", n, "Notes", text) for n, text in enumerate(texts, 1)]
+
+    def stands_out(*pages: PageView) -> float:
+        ranking = SentenceRanking(read_question("press_stack size"), pages)
+        return rate_choices(ranking, lambda asked, texts: [0.8 if "Oil" in text else 0.9 for text in texts])[0].features[
+            "stands_out"
+        ]
+
+    assert stands_out(*pages) == pytest.approx(stands_out(pages[0], pages[2]))

@@ -15,15 +15,13 @@ from msgspec import Struct
 
 from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_new_names, holds_wanted
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_COMPARED, MAX_COMPARED_CHARS, MAX_WORDS
+from nexi.llm.extractive._stretches import NAME_LINE
 from nexi.llm.extractive._weights import find_similarity, load_weights, sum_points
-from nexi.llm.extractive.passages import PassageSentence
 
 WORDS, READING = "choice.json", "reading.json"  # the weights without and with a reading model
 _FOCUS = re.compile(
     r"\b(?:what|which)\s+((?:(?!(?:is|are|was|were|did|do|does|has|had|have|can|could|would|will)\b)[\w-]+\s+){1,3})", re.I
 )
-
-
 _DEFINES = re.compile(
     r"^(?:(?:the|an?)\s+)?(.{1,60}?)\s+(?:\([^)]*\)\s*)?(?:is|are|was|were|means|refers to|returns?|allows?|provides?|lets)\b",
     re.I,
@@ -94,7 +92,7 @@ def describe_candidates(ranking: SentenceRanking, candidates: Sequence[Scored]) 
 
 def find_defined(text: str) -> str:
     """What a text begins with, where it says what that is or does; "" where it does not."""
-    match = _DEFINES.match(text)
+    match = NAME_LINE.match(text) or _DEFINES.match(text)
     return match[1] if match else ""
 
 
@@ -105,11 +103,6 @@ def defines(ranking: SentenceRanking, text: str, subject_stems: Collection[str])
     if not subject or ("," in name and subject[0] not in subject_stems):  # "Because of MVCC, it is"
         return False
     return 2 * len(set(subject).intersection(subject_stems)) >= len(set(subject))
-
-
-def enumerates(sentence: PassageSentence) -> bool:
-    """Whether a sentence names several things in a row, or is a part of a list or introduces one."""
-    return sentence.kind == "item" or sentence.text.endswith(":") or _ENUMERATES.search(sentence.text) is not None
 
 
 class _Features:
@@ -131,7 +124,7 @@ class _Features:
         label = frozenset(ranking.words.stems(s.sentence.label))
         similarities = self._similarities(own)
         near = own | before | after | label | title
-        has_wanted = float(holds_wanted(ranking, s.sentence))
+        has_wanted, text = float(holds_wanted(ranking, s.sentence)), s.sentence.text
         return {
             "score": s.score / self.top,
             "said": sum(weight * similarities[word] for word, weight in self.weights.items()),
@@ -148,9 +141,12 @@ class _Features:
             "wanted_date": has_wanted * (ranking.wants == "date"),
             "focus": float(bool(self.focus) and self.focus[0] in own),
             "place": s.place / max(1, len(page)),
-            "length": len(s.sentence.text.split()) / MAX_WORDS,
-            "defines": float(self.form in ("definition", "topic") and defines(ranking, s.sentence.text, self.weights.keys())),
-            "enumerates": float(self.form == "list" and enumerates(s.sentence)),
+            "length": len(text.split()) / MAX_WORDS,
+            "defines": float(self.form in ("definition", "topic") and defines(ranking, text, self.weights.keys())),
+            "enumerates": float(
+                self.form == "list"
+                and (s.sentence.kind == "item" or text.endswith(":") or _ENUMERATES.search(text) is not None)
+            ),
         }
 
     def _similarities(self, stems: frozenset[str]) -> dict[str, float]:

@@ -102,7 +102,7 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     usable = [*usable, *(a for a in find_altered(ranking) if (a.page, a.place) not in places)]
     subject = about or ranking.subjects[s.page] or ranking.question.text
     own, own_stems = quote_sentence(ranking, s), ranking.stems_of(s.page, s.place)
-    support: dict[str, int] = {}
+    support: dict[str, int] = {}  # the number of pages that have a value anywhere
     others: dict[str, list[Scored]] = {}
     for page, sentences in groupby(sorted(usable, key=lambda o: o.page), key=lambda o: o.page):
         if page == s.page:
@@ -114,7 +114,10 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
         alike = [pair for pair in shared if is_copy or (pair[0] > 1 and 2 * pair[0] >= len(own_stems))]
         for _, other in sorted(alike, key=lambda pair: -pair[0])[:MAX_ALTERNATIVES]:
             if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text=is_copy):
-                support |= {value: _count_pages(ranking, value) for value in values}
+                for value in values:
+                    words = r"[\s,]+".join(map(re.escape, re.split(r"[\s,]+", value)))
+                    pattern = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
+                    support[value] = sum(pattern.search(page.text) is not None for page in ranking.pages)
                 others.setdefault(values[1], []).append(other)
                 own_value = values[0]
                 break
@@ -125,13 +128,6 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
     best += [group[0] for value, group in others.items() if support[value] == most]
     choice = tuple(best[:MAX_ALTERNATIVES])
     return Settled(choice, tuple(o for o in (s, *(o for group in others.values() for o in group)) if o not in choice))
-
-
-def _count_pages(ranking: SentenceRanking, value: str) -> int:
-    """The number of pages that have a value anywhere."""
-    words = r"[\s,]+".join(re.escape(word) for word in re.split(r"[\s,]+", value))
-    pattern = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
-    return sum(pattern.search(page.text) is not None for page in ranking.pages)
 
 
 def find_other_answers(

@@ -10,7 +10,6 @@ import re
 from msgspec import Struct
 
 from nexi.llm.extractive._choice import find_defined
-from nexi.llm.extractive._stretches import NAME_LINE
 from nexi.llm.extractive.passages import ContentWords
 
 # Where something is, or what it is of: "triggers in SQLite", "indexes (PostgreSQL)". A manual does not repeat its own name.
@@ -59,8 +58,7 @@ def read_part(part: str, words: ContentWords) -> PartQuestion:
 
 def defines_thing(asked: PartQuestion, text: str, familiar_stems: frozenset[str], words: ContentWords) -> bool:
     """Whether a text says what the thing is that is asked about: it begins with it, and with no word that is not familiar."""
-    name_line = NAME_LINE.match(text)
-    subject = frozenset(words.stems(name_line[1] if name_line else find_defined(text)))
+    subject = frozenset(words.stems(find_defined(text)))
     return bool(asked.thing) and asked.thing <= subject <= asked.thing | familiar_stems
 
 

@@ -16,6 +16,7 @@ from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_w
 from nexi.llm.extractive._found import fence_code
 from nexi.llm.extractive._lexicon import CLAUSE_WORDS, SECTIONS
 from nexi.llm.extractive._limits import MAX_BLOCK_WORDS, MAX_HEAD_WORDS, MAX_LINE_WORDS, MAX_WORDS, MIN_SENTENCE_WORDS
+from nexi.llm.extractive._stretches import NAME_LINE
 from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import name_subject
 from nexi.types import PageView
@@ -74,6 +75,12 @@ def quote_unit(evidence: SentenceRanking, unit: Scored, quotations: Sequence[Sco
         else:
             texts += _list_items(sentences) if kind in ("item", "row") and len(sentences) > 1 else [s.text for s in sentences]
     speaks_alone = not IDENTIFIER.search(names) and len(texts[0].split()) >= MIN_SENTENCE_WORDS and texts[0][0].isupper()
+    stands_alone = not quotations and not evidence.question.sets_side_by_side
+    if stands_alone and page[first].kind == "label" and NAME_LINE.match(page[first].text):
+        # The line that names a command says less than what its description begins with.
+        prose = [s for s in page[first + 1 :] if s.kind == "prose" and len(s.text.split()) >= MIN_SENTENCE_WORDS]
+        lead = [s.text for s in prose if s.block == prose[0].block and not introduces(s)]
+        texts += lead if sum(len(text.split()) for text in lead) <= MAX_WORDS else lead[:1]
     if names and not speaks_alone and not texts[0].startswith("- ") and flatten_words(names) not in flatten_words(texts[0]):
         texts[0] = f"{names}: {texts[0]}"
     return texts

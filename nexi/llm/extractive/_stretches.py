@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_WORDS
-from nexi.llm.extractive.passages import is_label, split_sentences
+from nexi.llm.extractive.passages import PassageSentence, is_label, split_sentences
 from nexi.text.blocks import Block, list_cells, parse_blocks, read_block
 from nexi.text.plain import strip_markdown
 
@@ -59,7 +59,7 @@ class Stretch(Struct, frozen=True):
         return " ".join(line.text for line in self.lines)
 
 
-def count_words(lines: Sequence[StretchLine]) -> int:
+def count_words(lines: Sequence[StretchLine | PassageSentence]) -> int:
     return sum(len(line.text.split()) for line in lines)
 
 

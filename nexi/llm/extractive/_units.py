@@ -8,13 +8,14 @@ question, and other weights decide. Two units that are compared never overlap.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
 from nexi.llm.extractive._choice import Candidate, Compare, defines, rate_candidates, share_chances
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, weigh_words
+from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, weigh_words
 from nexi.llm.extractive._limits import (
     MAX_BLOCK_WORDS,
     MAX_CANDIDATES,
@@ -24,12 +25,18 @@ from nexi.llm.extractive._limits import (
     MIN_SENTENCE_WORDS,
 )
 from nexi.llm.extractive._outdated import leave_out_outdated
+from nexi.llm.extractive._quotation import introduces
+from nexi.llm.extractive._stretches import count_words
 from nexi.llm.extractive._weights import find_similarity, load_weights, sum_points
 from nexi.llm.extractive.passages import PassageSentence
 
 MAX_COMPARED_UNITS = MAX_COMPARED // 2
 UNIT_WORDS, UNIT_READING = "units.json", "units-reading.json"
 _BLOCKS = ("item", "row", "code")
+# Numbered headings and captions say where something stands; a synopsis shows how a command is written, not what it does.
+_NUMBERED = re.compile(r"\W*(?:(?:table|figure|example|listing|chapter|section)\W+)?\d+(?:[.-]\d+)*[.:]?\s", re.I)
+_ASKS_SYNTAX = re.compile(r"\b(?:synopsis|syntax|usage|options?|flags?|arguments?|parameters?|command|how)\b", re.I)
+_CONTRASTS = re.compile(r"\b(?:while|whereas|unlike|contrast\w*|differ\w*|contrary|opposite)\b", re.I)
 
 
 class Unit(Struct, frozen=True):
@@ -57,21 +64,26 @@ def rate_choices(ranking: SentenceRanking, compare: Compare | None) -> list[Cand
 
 def choose_sides(ranking: SentenceRanking, compare: Compare, *, as_units: bool) -> list[Scored]:
     """The best sentence or unit about each of two things that a question sets side by side; none where one has none."""
-    # What stands under the name of one, on its page, or says what it is comes first, in the order of the page.
-    choices = ranking.question.choices
+    # What stands under the name of one, on its page, or says what it is comes first, in the order of the page. Before both
+    # stands what says how they differ, where a page does.
+    choices, question = ranking.question.choices, ranking.question.text
     stems = [frozenset(ranking.words.stems(choice)) for choice in choices]
     pool = list(_score_units(ranking)) if as_units else [s for s in ranking.ranked if s.is_quotable]
-    sides: list[Scored] = []
+    both = [s for s in pool if _CONTRASTS.search(s.sentence.text)]
+    both = [s for s in both if frozenset[str]().union(*stems) <= ranking.stems_of(s.page, s.place, s.last)]
+    pools = [(question, sorted(both, key=lambda s: -s.score))] if both else []
     for choice, own, other in zip(choices, stems, reversed(stems), strict=True):
         counts = [_names_side(ranking, s, own - other) * (not _names_side(ranking, s, other - own)) for s in pool]
         counts = [count + defines(ranking, s.sentence.text, own) if count else 0 for count, s in zip(counts, pool, strict=True)]
         named = [i for i, count in enumerate(counts) if count]
         indices = sorted(named, key=lambda i: (-counts[i], pool[i].page, pool[i].place))
-        nearest = [pool[i] for i in indices[:MAX_COMPARED_UNITS]]
-        nearness = compare(f"what is {choice}", [unit_text(ranking, s) for s in nearest])
+        pools.append((f"what is {choice}", [pool[i] for i in indices]))
+    sides: list[Scored] = []
+    for text, candidates in pools:
+        nearness = compare(text, [unit_text(ranking, s) for s in candidates[:MAX_COMPARED_UNITS]])
         if not nearness:
             return []
-        sides.append(nearest[max(range(len(nearness)), key=lambda i: nearness[i])])
+        sides.append(candidates[max(range(len(nearness)), key=lambda i: nearness[i])])
     return sides
 
 
@@ -106,7 +118,7 @@ def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
     place = 0
     while place < len(page):
         kind = page[place].kind
-        last = place + 1
+        last, is_whole = place + 1, False
         if kind == "label":
             entry = _end_of_entry(page, place)
             if entry > place + 1:
@@ -116,38 +128,44 @@ def find_units(page: Sequence[PassageSentence]) -> Iterator[Unit]:
                 last += 1
             lead = place - 1 - (place > 1 and page[place - 1].kind == "head")  # the head of a table
             first = lead if lead >= 0 and page[lead].kind not in _BLOCKS else place
-            if (last > place + 1 or kind == "code") and _count_words(page[first:last]) <= MAX_BLOCK_WORDS:
+            is_whole = (last > place + 1 or kind == "code") and count_words(page[first:last]) <= MAX_BLOCK_WORDS
+            if is_whole:
                 yield Unit(first, last)
         else:
             while (
-                last < len(page) and page[last].block == page[place].block and _count_words(page[place : last + 1]) <= MAX_WORDS
+                last < len(page) and page[last].block == page[place].block and count_words(page[place : last + 1]) <= MAX_WORDS
             ):
                 last += 1
-            if last > place + 1:
-                yield Unit(place, last)
+            end = last - _leads_on(page, last - 1)
+            if end > place + 1:
+                yield Unit(place, end)
         for i in range(place, last):
-            kind, is_long = page[i].kind, len(page[i].text.split()) >= MIN_SENTENCE_WORDS
-            if kind != "head" and (kind != "label" or is_long):
+            sentence, is_long = page[i], len(page[i].text.split()) >= MIN_SENTENCE_WORDS
+            is_part = _leads_on(page, i) or sentence.kind == "head" or (is_whole and sentence.kind == "code")
+            if not is_part and (sentence.kind != "label" or (is_long and not _NUMBERED.match(sentence.text))):
                 yield Unit(i, i + 1)
         place = last
+
+
+def _leads_on(page: Sequence[PassageSentence], place: int) -> bool:
+    """Whether a sentence only introduces the list, the table or the code after it."""
+    return introduces(page[place]) and place + 1 < len(page) and page[place + 1].kind in (*_BLOCKS, "head")
 
 
 def _end_of_entry(page: Sequence[PassageSentence], label: int) -> int:
     """Where what stands under a name ends, or as much of it as fits; code is not cut."""
     last = label + 1
     while last < len(page) and page[last].kind != "label":
-        end = last + 1
-        while page[last].kind == "code" and end < len(page) and page[end].kind == "code":
+        kind, end = page[last].kind, last + 1
+        while kind in _BLOCKS and end < len(page) and page[end].kind == kind:
             end += 1
-        limit = MAX_BLOCK_WORDS if last == label + 1 else MAX_WORDS
-        if _count_words(page[label:end]) > limit:
+        if kind != "code" and count_words(page[label:end]) > MAX_BLOCK_WORDS:
+            end = last + 1  # a long list is cut
+        limit = MAX_BLOCK_WORDS if last == label + 1 or end > last + 1 else MAX_WORDS
+        if count_words(page[label:end]) > limit:
             break
         last = end
-    return last
-
-
-def _count_words(sentences: Sequence[PassageSentence]) -> int:
-    return sum(len(sentence.text.split()) for sentence in sentences)
+    return last - (last > label + 2 and _leads_on(page, last - 1))
 
 
 def describe_units(ranking: SentenceRanking) -> tuple[list[Scored], list[dict[str, float]]]:
@@ -161,18 +179,25 @@ def describe_units(ranking: SentenceRanking) -> tuple[list[Scored], list[dict[st
 
 def _score_units(ranking: SentenceRanking) -> Iterator[Scored]:
     labels: dict[str, frozenset[str]] = {}
+    question, asks_syntax = ranking.question, _ASKS_SYNTAX.search(ranking.question.text)
+    by_code = question.wants not in ("yesno", "person", "date") and not question.thing
     for number, page in enumerate(ranking.sentences):
         prior = ranking.page_prior(number)
         title = frozenset(ranking.words.stems(ranking.subjects[number]))
         for unit in find_units(page):
             head = page[unit.first]
             label = head.text if head.kind == "label" else head.label
+            kinds = {sentence.kind for sentence in page[unit.first : unit.last]}
+            if "code" in kinds and not (by_code and (label.lower() != "synopsis" or asks_syntax)):
+                continue
             words = ranking.held_by(number, unit.first, unit.last)
             if label not in labels:
                 labels[label] = frozenset(ranking.rarity.keys() & ranking.words.stems(label))
             if words or labels[label]:
                 text = "\n".join(sentence.text for sentence in page[unit.first : unit.last])
                 whole = PassageSentence(text, head.block, label, head.kind)
+                if kinds & {"item", "row"} and question.wants in ("date", "number") and not holds_wanted(ranking, whole):
+                    continue
                 score = prior * weigh_words(ranking.rarity, (words, frozenset(), labels[label], title))
                 score /= 1 + ranking.weights["length"] * len(text.split())
                 yield Scored(score, number, unit.first, whole, words, unit.last)

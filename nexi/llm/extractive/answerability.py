@@ -14,7 +14,7 @@ the question and how much nearer than others, which words of the question it lea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from nexi.llm.extractive._choice import Candidate, Compare
 from nexi.llm.extractive._evidence import SentenceRanking, holds_wanted, is_named, weigh_words
@@ -174,14 +174,14 @@ def _describe_words(question: Question, ranking: SentenceRanking) -> dict[str, f
     share = max(weigh_words(weights, ranking.words_by_place(s)) for s in best)
     name_words = [word for word in _WORD.findall(question.text)[1:] if word[0].isupper() or word[0].isdigit()]
     names = {stem for word in name_words for stem in ranking.words.stems(word)} & weights.keys()
-    of_names = _sum_of(weights, names)
+    of_names = sum(weights[stem] for stem in names)
     # The best sentence and one more, each with what stands around it.
     around = [frozenset[str]().union(*ranking.words_by_place(s)) for s in best]
     return {
         "best": share,
-        "together": max(_sum_of(weights, around[0] | other) for other in around),
+        "together": max(sum(weights.get(word, 0.0) for word in around[0] | other) for other in around),
         # the share of the names and numbers that occur on any page; for a question without one, the best share
-        "names": _sum_of(weights, names & ranking.all_words()) / of_names if of_names else share,
+        "names": sum(weights[stem] for stem in names & ranking.all_words()) / of_names if of_names else share,
         "subject": float(any(is_named(subject, question.text) for subject in ranking.subjects)),
         "pairs": max(ranking.shared_pairs(s) for s in best) / max(1, len(question.pairs)),
     }
@@ -191,7 +191,3 @@ def _find_measures(question: Question, ranking: SentenceRanking) -> set[str]:
     """The word after "how", which asks for a measure, and words for now: neither need stand in an answer."""
     words = (*_MEASURE.findall(question.text), *find_words_for_now(question.text))
     return {stem for word in words for stem in ranking.words.stems(word)}
-
-
-def _sum_of(weights: Mapping[str, float], words: Iterable[str]) -> float:
-    return sum(weights.get(word, 0.0) for word in set(words))

@@ -158,7 +158,7 @@ def draft_answer(evidence: SentenceRanking, usable: Sequence[Scored], compare: C
         candidates = [c for c in candidates if (c.scored.page, c.scored.place) not in minority]
         usable = [s for s in usable if (s.page, s.place) not in minority]
     if compare and question.sets_side_by_side and (sides := choose_sides(evidence, compare, as_units=is_unit)):
-        return AnswerDraft(best, _quote_sides(evidence, candidates, sides))
+        return AnswerDraft(best, _quote_sides(evidence, [*sides[:-2], best.scored][0], sides[-2:]))
     if is_unit:
         return AnswerDraft(best, _quote_units(evidence, candidates))
     graph = _Subjects(evidence, usable)
@@ -194,10 +194,9 @@ def _find_deciding(evidence: SentenceRanking, usable: Sequence[Scored]) -> tuple
     return next(((s, short) for short, s in deciding.items()), None) if len(deciding) == 1 else None
 
 
-def _quote_sides(evidence: SentenceRanking, candidates: Sequence[Candidate], sides: Sequence[Scored]) -> Quotations:
+def _quote_sides(evidence: SentenceRanking, best: Scored, sides: Sequence[Scored]) -> Quotations:
     """A line for each side of a comparison, after the best sentence or unit where that names both."""
     choice_stems = frozenset(stem for choice in evidence.question.choices for stem in evidence.words.stems(choice))
-    best = candidates[0].scored
     first = [best] if choice_stems <= evidence.stems_of(best.page, best.place, best.last) else []
     apart = [s for s in sides if s.page != best.page or not best.place <= s.place < max(best.last, best.place + 1)]
     lines: list[tuple[str, int]] = []
@@ -236,8 +235,11 @@ def _quote_units(evidence: SentenceRanking, units: Sequence[Candidate]) -> Quota
     chance = 0.0
     for unit in units:
         texts = quote_unit(evidence, unit.scored, [s for s, _ in lines])
+        before = [text for _, others in lines for text in others]
+        if any(_says_the_same(text, other) for text in texts for other in before):
+            continue
         pages = {s.page for s, _ in lines} | {unit.scored.page}
-        words = _count_words(text for _, others in lines for text in others) + _count_words(texts)
+        words = _count_words((*before, *texts))
         if not lines or (chance < CERTAIN and words <= MAX_BLOCK_WORDS and len(pages) <= MAX_PAGES):
             lines.append((unit.scored, texts))
             chance += unit.chance
