@@ -29,7 +29,7 @@ def ask(question: str) -> Answer:
             ["What does git rebase do?", "when should I use git rebase?", "what are git rebase's risks?"],
         ),
         ("Who wrote Emma? When was it published?", ["Who wrote Emma?", "When was Emma published?"]),
-        ("What is WAL mode and how do I turn it on?", ["What is WAL mode?", "how do I turn WAL mode on?"]),
+        ("What is WAL mode and how do I turn it on?", ["What is WAL mode?", "how do I turn on WAL mode?"]),
         ("Can you tell me who wrote Emma and when it was published?", ["who wrote Emma?", "when Emma was published?"]),
         ("How do I know when and where to vote?", []),
         ("What is the difference between what WAL does and what a journal does?", []),
