@@ -19,8 +19,8 @@ from nexi.checking.conflicts import find_difference
 from nexi.checking.origins import are_altered, are_copies, shingles
 from nexi.checking.parsed import parse_text
 from nexi.checking.values import Value, list_dates
-from nexi.llm.extractive._choice import READING, Candidate, Compare, describe_text, rate_candidates
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
+from nexi.llm.extractive._choice import READING, Candidate, describe_text, rate_candidates
+from nexi.llm.extractive._evidence import Compare, Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated
 from nexi.llm.extractive._quotation import is_file_name, quote_sentence
