@@ -409,6 +409,37 @@ def test_where_to_read_on_is_left_out_of_a_passage() -> None:
     assert "closed. [1] It is sold by weight. [1]" in write_near_report(LATCHES, LATCH_PARTS, page)
 
 
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "The latch above is the best of them.",
+        "Notice how the latch in the picture hangs.",
+        "As shown below, a latch has two ends.",
+        "Is there a latch without a bar?",
+    ],
+)
+def test_what_can_only_be_read_beside_something_else_is_left_out_of_a_passage(lost: str) -> None:
+    page = f"A latch is a bar of `oak` that keeps a door closed. It is sold by weight. {lost}"
+    text = write_near_report(LATCHES, LATCH_PARTS, page.replace("The latch above", "The command above"))
+    assert text.partition("\n\n## ")[2].partition("\n\n")[2].partition("\n\n")[0] == (
+        "A latch is a bar of `oak` that keeps a door closed. [1] It is sold by weight. [1]"
+    )
+
+
+def test_a_later_paragraph_on_this_option_begins_with_the_name_of_the_option() -> None:
+    page = (
+        "# Options\n\n### zorb.latch\n\nThe hour at which a door is closed for the night.\n\n"
+        "Even where this option is off, the latch of a door in Zorb is closed whenever there is a storm outside."
+    )
+    text = write_read_report(
+        "Describe the latch of a door.",
+        ["The latch of a door"],
+        [PageView("https://zorb.example/", 1, "Settings", page)],
+        ["storm"],
+    )
+    assert "zorb.latch: Even where this option is off, the latch" in text
+
+
 def test_a_passage_does_not_end_with_what_introduces_a_list_that_is_not_quoted() -> None:
     page = "A latch is a bar of oak that keeps a door closed. The kinds of latches in use are\n\n*Bolt*\n\nA bar in a ring."
     text = write_near_report(LATCHES, LATCH_PARTS, page)

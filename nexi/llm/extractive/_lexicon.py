@@ -100,6 +100,7 @@ _ASPECTS = (
     "respond response responded measures policy introduced imposed rationing",
     "relations diplomatic alliance allies policy foreign treaty",
     "differ different difference distinct contrast distinguish distinguished unlike whereas",
+    "safe safely secure insecure security unsafe dangerous risk trust untrusted malicious vulnerable vulnerability",
     "types kinds type kind sectors categories forms classes",
     "definition defined means term refers",
     "feed eat prey food predators diet",
