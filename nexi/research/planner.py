@@ -196,8 +196,7 @@ def split_question(question: str) -> list[str]:
     subjects = [name for topic in topics if topic for name in (topic, topic.partition(" of ")[2]) if name]
     subject = next(iter(subjects), "") or (find_topic(questions[0]) if len(questions) > 1 and not topic else "")
     names = find_names(question) if asking == [question] else next(filter(None, map(find_names, sentences)), [])
-    is_one = len(questions) == 1
-    items = (_split_list(questions[0]) or ([] if subjects else split_enumeration(questions[0]))) if is_one else []
+    items = _split_list(questions[0]) or ([] if subjects else split_enumeration(questions[0])) if len(questions) == 1 else []
     if len(items) > 1:
         return items
     resolved_parts: list[str] = []

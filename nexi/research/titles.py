@@ -37,7 +37,6 @@ _INDIRECT_ORDER = re.compile(
 _SUBJECT_HINT = re.compile(r"\s*\(([^()]*)\)(?=[?.]?$)")
 
 _HOW_TO = re.compile(r"^how (?:do|can|should) (?:you|i|we) ([^?(]+?)\s*(?:\([^()]*\))?\?*$", re.IGNORECASE)
-# "When does it pay to", and what has no letters: "Why is 0.1 + 0.2 not".
 _WITHOUT_SUBJECT = re.compile(r"^(?:Why|When|Where|How) (?:does|is|are) (it|.+?(?= not\b)) ")
 _WHAT_IS = re.compile(r"^(?:what|who) (?:is|are|was|were)\b", re.IGNORECASE)
 _OFFERS = re.compile(

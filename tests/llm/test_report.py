@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from nexi.llm.extractive import report
+from nexi.llm.extractive._part_questions import read_part
 from nexi.llm.extractive._stretches import read_stretches
+from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.report import NOT_ANSWERED, TOO_BROAD
 from nexi.research.titles import make_heading, make_title
 from nexi.types import PageView
@@ -424,6 +426,18 @@ def test_what_can_only_be_read_beside_something_else_is_left_out_of_a_passage(lo
     assert text.partition("\n\n## ")[2].partition("\n\n")[2].partition("\n\n")[0] == (
         "A latch is a bar of `oak` that keeps a door closed. [1] It is sold by weight. [1]"
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "compared"),
+    [
+        ("How do I close a latch in a Zorb program?", "How do I close a latch?"),
+        ("Which door does it close (Zorb iron latches)?", "Which door does it close?"),
+        ("How do I close one (Zorb latches)?", "How do I close one (Zorb latches)?"),
+    ],
+)
+def test_a_part_is_compared_without_what_goes_without_saying_in_a_manual(part: str, compared: str) -> None:
+    assert read_part(part, ContentWords()).text == compared
 
 
 def test_a_later_paragraph_on_this_option_begins_with_the_name_of_the_option() -> None:

@@ -308,7 +308,6 @@ def is_named(about: str, text: str) -> bool:
 
 def rank_hits(question: Question, outcomes: Iterable[SearchOutcome], compare: Compare | None = None) -> list[str]:
     """URLs of all hits, the most promising first: title and snippet against the question, then the backend's own order."""
-    # `compare` finds the page on "Errors and Exceptions" for someone who wants to handle errors.
     weights, places = load_weights(RANKING), [(place, hit) for outcome in outcomes for place, hit in enumerate(outcome.hits)]
     texts = [f"{hit.title}. {hit.snippet}"[:MAX_COMPARED_CHARS] for _, hit in places]
     nearness = (compare(question.text, texts) if compare and not question.language else None) or [0.0] * len(texts)

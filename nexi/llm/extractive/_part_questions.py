@@ -12,6 +12,7 @@ from msgspec import Struct
 from nexi.llm.extractive._choice import find_defined
 from nexi.llm.extractive._stretches import NAME_LINE
 from nexi.llm.extractive.passages import ContentWords
+from nexi.text.parts import asks_about_one
 
 # Where something is, or what it is of: "triggers in SQLite", "indexes (PostgreSQL)". A manual does not repeat its own name.
 _OWN_NAME = r"(?:(?:an?|the) )?[A-Z][\w.+#’'-]*(?: [A-Z][\w.+#’'-]*)*"
@@ -62,7 +63,7 @@ class PartQuestion(Struct, frozen=True):
 
 
 def read_part(part: str, words: ContentWords) -> PartQuestion:
-    text = _CONTEXT.sub("", part)
+    text = part if asks_about_one(part) else _CONTEXT.sub("", part)
     text = text if words.stems(text) else part
     match = _THING.match(text)
     thing = next(filter(None, match.groups()), "") if match else ""
