@@ -143,7 +143,7 @@ def main() -> int:
     served = {web: MiniWeb(source) for web in CHOICE_WEBS if (source := find_source(options.data, web))}
     sentences = [rank_page_sentences(a) for a in asked]
     results = [rank_search_results(served[a.web], a) for a in asked]
-    names = [name for name in start if name not in HITS]
+    names = [name for name in start if not name.startswith("hit ")]
     rows: list[tuple[object, ...]] = []
     learned = dict(start)
     for ranked, own in ((sentences, names), (results, HITS)):

@@ -35,8 +35,8 @@ from evals.everyday import load_scorer as load_everyday_scorer
 from evals.sentence_choice import FOLDS, SEED, Example, MiniWeb, holds_answer, learn
 from evals.tables import render_table
 from nexi.app.factory import compare_texts
-from nexi.llm.extractive._choice import READING, WORDS, Compare, describe_candidates, describe_text
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, rank_sentences
+from nexi.llm.extractive._choice import READING, WORDS, describe_candidates, describe_text
+from nexi.llm.extractive._evidence import Compare, Scored, SentenceRanking, rank_sentences
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_COMPARED
 from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._weights import load_weights, sum_points

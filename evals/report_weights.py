@@ -28,7 +28,7 @@ from evals.rubric import Judged
 from evals.tables import render_table
 from nexi.app.factory import compare_texts
 from nexi.llm.extractive import report
-from nexi.llm.extractive._choice import Compare
+from nexi.llm.extractive._evidence import Compare
 from nexi.llm.extractive._weights import load_weights
 from nexi.research.titles import make_title
 from nexi.types import PageView

@@ -25,8 +25,7 @@ from evals.reading_choice import PACKAGE, Asked, load_asked
 from evals.sentence_choice import FOLDS, SEED, Example, learn
 from evals.tables import render_table
 from nexi.app.factory import compare_texts
-from nexi.llm.extractive._choice import Compare
-from nexi.llm.extractive._evidence import Scored, SentenceRanking
+from nexi.llm.extractive._evidence import Compare, Scored, SentenceRanking
 from nexi.llm.extractive._units import MAX_COMPARED_UNITS, UNIT_READING, UNIT_WORDS, describe_units, pick_apart, unit_text
 from nexi.llm.extractive.questions import read_question
 from rig import score

@@ -16,6 +16,7 @@ from nexi.text.plain import plain, strip_heading_marks, strip_markdown
         (r"2 \* 3 \* 4 and snake\_case", "2 * 3 * 4 and snake_case"),
         (r"Prices are \*not\* bold", "Prices are *not* bold"),
         ("Use `a_b_c` or `<div>` in <b>code</b>", "Use `a_b_c` or `<div>` in code"),
+        ("Add <file> to the list, <br/>then <em class=x>commit</em>", "Add <file> to the list, then commit"),
         ("one\n  two\t three ¶", "one two three"),
     ],
 )

@@ -34,8 +34,6 @@ from nexi.text.stopwords import STOP
 from nexi.text.words import content_words
 from nexi.types import Message
 
-__all__ = ["MAX_TASK_CHARS", "Agenda", "PlanningContext", "plan_research", "render_conversation", "split_question"]
-
 MAX_TASK_CHARS = 2000
 MAX_PLAN_TOKENS = 1500
 MAX_CONVERSATION_CHARS = 6000
@@ -53,9 +51,9 @@ TEXT_KEYS = ("task", "query", "question", "title", "name", "description")
 _BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,2}[.)])\s+(\S.*)$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^?!。？！;]+[?!。？！;]?")
 MAX_SENTENCE_CHARS = 1_500
-MAX_TOPIC_WORDS = 8
+MAXTOPIC_WORDS = 8
 # What a prompt of several sentences asks for by a command; the command itself is not searched for.
-_COMMAND = re.compile(
+COMMAND = re.compile(
     r"\W*(?:(?:please|also|then|finally|and|(?:can|could|would) you|(?:it|this|that|the (?:report|brief|summary)) "
     r"(?:should|must|has to|needs to))\s+)*(?:describe|compare|explain|discuss|list|outline|"
     r"summari[sz]e|research|analy[sz]e|investigate|cover|include|mention|state|name|say|tell me|show|identify|"
@@ -78,7 +76,7 @@ _CONJUNCTION = re.compile(
     re.IGNORECASE,
 )
 # "Locks in Zorb: how they work, and what ends them" is about locks in Zorb.
-_TOPIC = re.compile(rf"^([^:?]{{2,80}}): (?={_WH})", re.IGNORECASE)
+TOPIC = re.compile(rf"^([^:?]{{2,80}}): (?={_WH})", re.IGNORECASE)
 _ACTIVITY = re.compile(r"^how (?:do|can|should|does) (?:you|i|we|one) ([^?]+)", re.IGNORECASE)
 _PRONOUN = re.compile(r"\b(he|she|it|they|him|them)\b|\b(his|her|its|their)\b", re.IGNORECASE)
 _BARE = re.compile(r"how to \w+", re.IGNORECASE)
@@ -198,13 +196,13 @@ def split_question(question: str) -> list[str]:
     subjects = [name for topic in topics if topic for name in (topic, topic.partition(" of ")[2]) if name]
     subject = next(iter(subjects), "") or (find_topic(questions[0]) if len(questions) > 1 and not topic else "")
     names = find_names(question) if asking == [question] else next(filter(None, map(find_names, sentences)), [])
-    if (
-        len(questions) == 1
-        and len(items := _split_list(questions[0]) or ([] if subjects else split_enumeration(questions[0]))) > 1
-    ):
+    items = _split_list(questions[0]) or ([] if subjects else split_enumeration(questions[0])) if len(questions) == 1 else []
+    if len(items) > 1:
         return items
     resolved_parts: list[str] = []
     for part in questions:
+        thing = next((each for each in subjects if each.lower().startswith(("a ", "an "))), "")
+        part = re.sub(r"\bone\b", thing, part, count=1) if thing and asks_about_one(part) else part
         antecedent = find_antecedent(part, subjects)
         resolved_parts += [name_subject(one, antecedent) for one in split_enumeration(part)]
         own = antecedent if antecedent and has_pronoun(part) else find_subject(part)
@@ -222,24 +220,24 @@ def split_question(question: str) -> list[str]:
 
 def _split_list(request: str) -> list[str]:
     """The points of "Write a brief on locks: their kinds, their price and their history", each with what it is about."""
-    match = _LISTED.fullmatch(_COMMAND.sub("", request).rstrip(". ")) if _COMMAND.match(request) else None
+    match = _LISTED.fullmatch(COMMAND.sub("", request).rstrip(". ")) if COMMAND.match(request) else None
     items = re.split(r",\s*(?:and\s+)?|\s+and\s+", match[2]) if match else []
     return [f"{item[:1].upper()}{item[1:]} ({match[1]})" for item in items if item] if match and len(items) > 1 else []
 
 
 def find_topic(part: str) -> str:
     """What the other parts of a prompt are about, where this is its first: its subject, or itself where it asks for nothing."""
-    if _QUESTION_WORD.search(part) or len(part.split()) > MAX_TOPIC_WORDS:
+    if _QUESTION_WORD.search(part) or len(part.split()) > MAXTOPIC_WORDS:
         return find_subject(part)
-    return _lower_first(_COMMAND.sub("", part.rstrip(". ")))
+    return _lower_first(COMMAND.sub("", part.rstrip(". ")))
 
 
 def _split_topic(request: str) -> tuple[str, str]:
     """A request without what stands before its colon, and what that is about."""
-    match = _TOPIC.match(request)
+    match = TOPIC.match(request)
     if not match:
         return request, ""
-    topic = _COMMAND.sub("", match[1])
+    topic = COMMAND.sub("", match[1])
     topic = (find_subject(topic) or topic) if _QUESTION_WORD.search(topic) else topic
     return request[match.end() :], _lower_first(topic)
 
@@ -272,8 +270,8 @@ def _list_asking(question: str) -> list[str]:
             sentences.append(text)
     if len(sentences) < 2:
         return [question]
-    asking = [s for s in sentences if _COMMAND.match(s) or _QUESTION_WORD.search(s)]
-    bare = [_FOR_WHOM.sub("", rest.rstrip(". ")) if (rest := _COMMAND.sub("", s, count=1)) != s else s for s in asking]
+    asking = [s for s in sentences if COMMAND.match(s) or _QUESTION_WORD.search(s)]
+    bare = [_FOR_WHOM.sub("", rest.rstrip(". ")) if (rest := COMMAND.sub("", s, count=1)) != s else s for s in asking]
     return [s[:1].upper() + s[1:] for text in bare if (s := text if _QUESTION_WORD.match(text) else text.rstrip(". "))] or [
         question
     ]
@@ -284,7 +282,7 @@ def _split_conjunctions(sentence: str) -> list[str]:
     sides, start = [], 0
     for conjunction in _CONJUNCTION.finditer(sentence):
         side = sentence[start : conjunction.start()]
-        if (_QUESTION_WORD.search(side) or _COMMAND.match(side)) and _asks_something(side):
+        if (_QUESTION_WORD.search(side) or COMMAND.match(side)) and _asks_something(side):
             sides.append(side)
             start = conjunction.end()
     sides.append(sentence[start:])
@@ -300,6 +298,8 @@ def _make_self_contained(part: str, names: Sequence[str], subject: str = "") -> 
                 subject = activity[1]  # "which tools are there"
             is_bare = _BARE.fullmatch(part.rstrip("?. "))
             text = f"{part.rstrip('?. ')} {subject if is_bare else f'({subject})'}{mark}"
+        elif names and names[0] in subject and not find_names(part) and names[0] not in part:
+            text = f"{part.rstrip('?. ')} ({names[0]}){mark}"  # "why are some files tracked", after "how does Git ignore files"
     elif names and not any(name in part for name in names):
         if _PRONOUN.search(part) and not _QUESTION_WORD.match(names[0]) and find_antecedent(part, names, strict=True):
             text = _PRONOUN.sub(lambda m: names[0] if m[1] else f"{names[0]}'s", part, count=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.research.planner import split_question
+from nexi.research.planner import COMMAND, TOPIC, split_question
 from nexi.text.names import find_names
 from nexi.text.parts import asks_about_one, find_subject, split_enumeration
 from nexi.text.sentences import sentence_bounds
@@ -16,21 +16,12 @@ from nexi.text.stopwords import STOP
 
 MAX_TITLE_CHARS = 110
 MAX_NAMES = 3
-_COMMAND = re.compile(
-    r"^(?:please\s+)?(?:(?:can|could|would) you\s+)?(?:please\s+)?(?:describe|compare|explain|discuss|list|outline|"
-    r"summari[sz]e|research|analy[sz]e|investigate|"
-    r"(?:(?:i|we) (?:need|want)|write|prepare|give me|make|create) (?:me |us )?(?:an?|the) (?:[\w-]+ ){0,2}"
-    r"(?:report|overview|summary|analysis|brief(?:ing)?) (?:of|on|about))\s+",
-    re.IGNORECASE,
-)
 _WHAT_ARE = re.compile(
     r"^what (?:is|are|was|were) (?:the )?(?=(?:[\w-]+,? ){1,5}(?:of|in|for|between|behind)\b)", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\s()?!.,;:]+")
 _ASKED = r"(?:how|what|why|when|where|which|who)"
 _INDIRECT = re.compile(rf"{_ASKED}\b[^?]*$", re.IGNORECASE)
-# "Locks: how they work, and what ends them" is about locks.
-_TOPIC = re.compile(rf"^([^:?]{{2,60}}): (?={_ASKED}\b)", re.IGNORECASE)
 _COLON = re.compile(r"([^:?]{2,60}): ")
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|shall|should|will|would|has|have|had)"
 _MEASURE = (
@@ -46,6 +37,7 @@ _INDIRECT_ORDER = re.compile(
 _SUBJECT_HINT = re.compile(r"\s*\(([^()]*)\)(?=[?.]?$)")
 
 _HOW_TO = re.compile(r"^how (?:do|can|should) (?:you|i|we) ([^?(]+?)\s*(?:\([^()]*\))?\?*$", re.IGNORECASE)
+_WITHOUT_SUBJECT = re.compile(r"^(?:Why|When|Where|How) (?:does|is|are) (it|.+?(?= not\b)) ")
 _WHAT_IS = re.compile(r"^(?:what|who) (?:is|are|was|were)\b", re.IGNORECASE)
 _OFFERS = re.compile(
     rf"^(?:[Ww]hat|[Ww]hich) (?!{_AUXILIARY}\b)([a-z][^?]*?) (?:do|does|did|can|has|have) ([A-Z]\S*)(?: \w+)?\?$"
@@ -63,7 +55,7 @@ def make_title(question: str) -> str:
     short = _WHAT_ARE.sub("", plain)
     parts = split_question(question)
     names = find_names(question)
-    if topic := _TOPIC.match(plain) or (_COLON.match(plain) if plain != first else None):
+    if topic := TOPIC.match(plain) or (_COLON.match(plain) if plain != first else None):
         title = find_subject(topic[1]) or topic[1]
     elif plain != first or (short != plain and not any(part.endswith("?") and not _WHAT_ARE.match(part) for part in parts)):
         title = short.rstrip("?. ")
@@ -109,14 +101,18 @@ def _state_question(part: str) -> str:
     subject = find_subject(part)
     if match := _OFFERS.match(heading):
         return f"{match[1]} in {match[2]}"
+    if doing := re.match(rf"^What does ({re.escape(subject)}) do\b(.*)\?$", heading) if subject else None:
+        return f"What {doing[1]} does{doing[2]}"
+    if not subject and (doubt := _WITHOUT_SUBJECT.match(heading)):
+        subject = doubt[1]
     match = re.match(rf"^(\w+) (do|does|is|are|was|were) (?:({re.escape(subject)}) )?(.+)\?$", heading) if subject else None
     if not match or not (match[2] == "do" or match[3]) or match[1].lower() in ("what", "who", "which"):
         return heading
     if match[4].startswith("not "):
         return " ".join(filter(None, (match[1], match[3], match[2], match[4])))
     if match[2] == "does":
-        verb, _, rest = match[4].partition(" ")
-        is_verb = not rest or subject.split()[-1][:1].isupper()  # of "the kiln dry clay" one cannot say which word it is
+        verb, _, rest = match[4].partition(" ")  # of "the kiln dry clay" one cannot say which word it is
+        is_verb = not rest or subject == "it" or subject.split()[-1][:1].isupper()
         return " ".join(filter(None, (match[1], match[3], _add_s(verb), rest))) if is_verb else heading
     return " ".join(filter(None, (match[1], match[3], match[2] if match[2] != "do" else "", match[4])))
 
@@ -155,13 +151,13 @@ def _strip_ends(words: Sequence[str]) -> list[str]:
 def make_heading(part: str) -> str:
     """The heading of a part: without the subject in brackets that its search needs, and without "Describe" or "Compare"."""
     named = part if asks_about_one(part) else _SUBJECT_HINT.sub("", part)  # "one" needs it: "How is one made (latches)?"
-    heading = _strip_command(_TOPIC.sub("", _strip_command(named)))
+    heading = _strip_command(TOPIC.sub("", _strip_command(named)))
     if _INDIRECT_ORDER.match(heading):
         return heading.rstrip("?")
     return heading.rstrip(".") if _INDIRECT.match(heading) else heading
 
 
 def _strip_command(text: str) -> str:
-    rest = _COMMAND.sub("", text)
-    rest = rest.rstrip(".") if rest and rest != text else text
+    command = COMMAND.match(text)
+    rest = text[command.end() :].rstrip(".") if command and command.end() < len(text) else text
     return rest[:1].upper() + rest[1:]

@@ -7,7 +7,9 @@ import re
 from nexi.text.stopwords import STOP
 
 _CAPITAL = r"[A-ZÀ-ÞΑ-ΩА-Я][\w'’.-]*"
-_NAME = re.compile(rf"[\"“«]([^\"”»]{{2,80}})[\"”»]|({_CAPITAL}(?:\s+(?:&\s+|(?:of|the|de|la|von|van|der)\s+)*{_CAPITAL})*)")
+_NAME = re.compile(
+    rf"[\"“«]([^\"”»]{{2,80}})[\"”»]|(?<!=)({_CAPITAL}(?:\s+(?:&\s+|(?:of|the|de|la|von|van|der)\s+)*{_CAPITAL})*)"
+)
 _OPENING_WORDS = frozenset(
     ("compare", "explain", "describe", "list", "name", "find", "show", "tell", "give", "between", "besides")
 )

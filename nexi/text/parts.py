@@ -20,6 +20,7 @@ _DO_SUPPORT = word_set("do does did can could will would should may might must")
 _PREPOSITIONS = word_set(
     "of in on at for from to by with under over during through between into about against before after as since until"
 )
+_MANNER = word_set("by with from into")
 _ARTICLES = word_set("a an the")
 _WH = word_set("how what who whom when where why which whose")
 _NOUN_WH = word_set("what who whom which whose")
@@ -33,6 +34,7 @@ _SINGULAR = re.compile(r"\b(?:it|its)\b", re.IGNORECASE)
 _PLURAL = re.compile(r"\b(?:they|them|their)\b", re.IGNORECASE)
 _SPEAKERS = word_set("you i we one people someone users")
 _PARTICLES = word_set("up down out off back")
+_PARTICLE_AFTER = re.compile(rf"\b(it|them) ({'|'.join(sorted(_PARTICLES))}|on)\b(?! the| an?\b)", re.IGNORECASE)
 _RELATIONS = re.compile(
     r"\b(?:differences?|relationships?|relations?|distinction|similarities|connection|links?) between (.+)", re.I
 )
@@ -48,6 +50,8 @@ _PARTICIPLE = ("ed", "wn", "en", "ung", "ught")
 _IRREGULAR = word_set("built made sold lost won held kept sent spent laid led found set shut begun paid put read told")
 _PREDICATES = word_set("good like")  # "what are submodules good for", "what was the city like"
 _ASKED_THINGS = re.compile(r"(?:which|what) ((?:[\w-]+ ){0,2}[\w-]+) (?:do|does|did) ", re.IGNORECASE)
+_NAME_WITH_AND = re.compile(r"(?:the )?(?:[A-Z]\w* )+and (?:[A-Z]\w* )+(?:War|Act|Company|Council|Party|Union|Wall)")
+_LETTER = re.compile(r"[^\W\d_]")
 _WORDS = re.compile(r"[^\s,;?!]+|[,;]")
 _COMPARED = re.compile(
     r"\b(?:both|same|or|between|first|older|younger|earlier|later|longer|more|most|versus|vs|common|together)\b", re.IGNORECASE
@@ -68,12 +72,8 @@ def find_subject(part: str) -> str:
     start = next((i for i, word in enumerate(low) if word in _AUXILIARIES), -1)
     if len(low) > 1 and low[0] in _WH and (low[1] == "to" or low[1:3] == ["happens", "when"]):
         return ""
-    if (
-        len(low) > 2
-        and low[0] in _WH
-        and low[1] not in ("to", "many", "much")
-        and (low[-1] in _BE or (start < 0 and low[0] in ("how", "why")))
-    ):
+    is_clause = low[-1:] and (low[-1] in _BE or (start < 0 and low[0] in ("how", "why")))
+    if len(low) > 2 and low[0] in _WH and low[1] not in ("to", "many", "much") and is_clause:
         return _strip_words(words[1:-1])  # "what a quick sort is", "how old kilns work"
     if start > 1 and low[0] in ("which", "what") and low[start + 1 : start + 2] and low[start + 1] in _SPEAKERS:
         return _strip_words(words[1:start])  # "which permits do I need"
@@ -110,6 +110,8 @@ def find_subject(part: str) -> str:
         )  # "what are drones used for"
     if is_followed and phrase and not _is_definite(phrase) and (low[0] == "what" or after[-1][:1].isupper()):
         return _strip_words([*phrase, *rest[phrase_end:]])  # "what is quick sorting in Java"
+    manner = next((i for i, word in enumerate(after) if i and word.lower() in _MANNER), len(after))
+    after = after[:manner] if _is_definite(after[:manner]) else after  # "records in Python by more than one field"
     is_whole = low[start] in _DO_SUPPORT and not _SPEAKERS.intersection(
         low[start + 1 : start + 2]
     )  # "does asyncio differ from threads in Python"
@@ -148,8 +150,8 @@ def _drop_verb(phrase: Sequence[str]) -> list[str]:
     second = _find_article(phrase)
     head = list(phrase[:second])
     if head and head[0].lower() in _SPEAKERS:
-        after = head[3 if len(head) > 2 and head[2].lower() in _PARTICLES else 2 :]
-        return [*after, *phrase[second:]]  # "do you back up a database"
+        verbs = 4 if head[2:3] == ["and"] else 3 if head[2:3] and head[2].lower() in _PARTICLES else 2
+        return [*head[verbs:], *phrase[second:]]  # "do you back up a database", "do I read and write files"
     if verb := next((i for i, word in enumerate(head) if i and word in _VERBS), 0):
         return head[:verb]
     if len(head) == 1 and second < len(phrase) and head[0].islower():
@@ -178,7 +180,7 @@ def _strip_words(words: Sequence[str]) -> str:
         rest = rest[:-1]
     while rest and rest[0].lower() in STOP - _ARTICLES:
         rest = rest[1:]
-    return _ACTION.sub("", _join_words(rest)) if any(word.lower() not in STOP for word in rest) else ""
+    return _ACTION.sub("", _join_words(rest)) if any(word.lower() not in STOP and _LETTER.search(word) for word in rest) else ""
 
 
 def find_antecedent(part: str, subjects: Sequence[str], *, strict: bool = False) -> str:
@@ -198,17 +200,20 @@ def _is_plural(subject: str) -> bool:
     while words and words[-1].endswith(("ly", "ed")):  # "updates installed automatically"
         words.pop()
     if "and" in words:
-        return True
+        return not _NAME_WITH_AND.fullmatch(subject)
     return bool(words) and words[-1].endswith("s") and not words[-1].endswith(("ss", "us", "is", "'s", "’s"))
 
 
 def name_subject(part: str, subject: str) -> str:
     """Put the subject in for the first "it" or "there" of a part that does not name it."""
-    if not subject or subject.lower() in part.lower():
+    own, pronoun = find_subject(part), _PLURAL.search(part)
+    is_own = own and pronoun and own in part[: pronoun.start()] and _is_plural(own)  # "do records keep their order"
+    if not subject or subject.lower() in part.lower() or is_own:
         return part
     bare = re.sub(r"^(?:a|an)\s+", "the ", subject, flags=re.IGNORECASE)
     owner, _, where = bare.partition(" in ")
     possessive = f"{owner}'" if _is_plural(owner) and not owner[:1].isupper() else f"{owner}'s"
+    part = _PARTICLE_AFTER.sub(r"\2 \1", part, count=1) if " " in bare else part  # "set up row-level security for a table"
     text = _PRONOUN.sub(lambda m: bare if m[1] else possessive if m[2] else f"in {bare}", part, count=1)
     mark = text[-1:] if text[-1:] in "?." else ""
     return f"{text.rstrip('?. ')} ({where}){mark}" if where and text != part and where not in text else text
@@ -233,17 +238,15 @@ def split_enumeration(part: str) -> list[str]:
     first, items = _read_items(tokens, at)
     last = _read_conjunct(tokens, at + 1, items)
     lengths = [len(item) for item in (*items, last)]
-    if (
-        0 in lengths
-        or not 1 < len(lengths) <= MAX_CONJUNCTS
-        or max(lengths) > MAX_CONJUNCT_WORDS
-        or any(match[2] for match in _PRONOUN.finditer(" ".join(last)))  # "run a program and get its output"
-    ):
+    has_owner = any(match[2] for match in _PRONOUN.finditer(" ".join(last)))  # "run a program and get its output"
+    if 0 in lengths or not 1 < len(lengths) <= MAX_CONJUNCTS or max(lengths) > MAX_CONJUNCT_WORDS or has_owner:
         return [part]
     articles = (items[0][0].lower(), tokens[first - 1].lower() if first else "")
     if len(items) == 1 and "the" in articles and items[0][-1][:1].isupper() and last[0][:1].isupper():
         return [part]  # "the French and Indian War" is one name: capitals on both sides after one article
     extra = len(items[0]) - max(map(len, (*items[1:], last)))
+    if extra <= 0 and len(items[0]) > 1 and first and tokens[first - 1].lower() in _DO_SUPPORT:
+        return [part]  # "how do I read and write files": the second verb has no subject, and the first no object
     if extra > 0:  # "how do owls hunt, nest and sleep": what all have in common
         first, items[0] = first + extra, items[0][extra:]
     head, tail = tokens[:first], tokens[at + 1 + len(last) :]

@@ -42,7 +42,13 @@ _LINK = re.compile(r"\[((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){0,500})\]\((?:[^()\n]
 _NOTE = re.compile(r"\[\^?(?:\d{1,3}|note \d+|citation needed)\]", re.I)
 _STRONG = re.compile(r"(?<![\w*\\])(\*{1,3})(?=[^\s*])([^*\n]{1,400}?)(?<=[^\s*\\])\1(?![\w*])")
 _EMPHASIS = re.compile(r"(?<![\w_\\])(_{1,2})(?=[^\s_])([^_\n]{1,400}?)(?<=[^\s_\\])\1(?![\w_])")
-_TAG = re.compile(r"</?[a-zA-Z][\w-]{0,30}(?:\s+[\w:-]{1,40}\s*=[^<>\n]{0,200})?\s*/?>|<!--")
+# Of HTML alone: "<file>" in a manual stands for a name.
+_TAG = re.compile(
+    r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|dfn|div|dl|dt|em|figure|font|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|"
+    r"pre|q|s|samp|small|span|strike|strong|sub|sup|table|tbody|td|th|thead|tr|tt|u|ul|var|wbr)\b"
+    r"(?:\s+[\w:-]{1,40}\s*=[^<>\n]{0,200})?\s*/?>|<!--",
+    re.IGNORECASE,
+)
 _ESCAPE = re.compile(rf"\\({_ESCAPED})")
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _SPACE = re.compile(r"\s+")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nexi.app import factory
-from nexi.llm.extractive._choice import Compare
 from nexi.llm.extractive._comparison import confirm_statement
+from nexi.llm.extractive._evidence import Compare
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive.composition import ExtractiveAnswer, compose_answer
 from nexi.llm.extractive.questions import read_question

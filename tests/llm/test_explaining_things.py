@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.llm.extractive._choice import Compare
+from nexi.llm.extractive._evidence import Compare
 from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.questions import read_question
 from nexi.types import Answered, PageView

@@ -87,6 +87,20 @@ async def test_the_most_promising_hits_are_read_in_full() -> None:
     assert OWL.url in given["urls"]  # type: ignore[operator]
 
 
+async def test_a_researcher_reads_first_what_its_reading_model_finds_near_in_other_words() -> None:
+    question = "How do I handle errors in Zorb?"
+    hits = (Hit("https://a.example/", "Zorb", "Errors in Zorb"), Hit("https://b.example/", "Exceptions", "A try block fails"))
+    outcome = SearchOutcome(question, hits)
+    messages = [Message("user", question), *called("search", {"queries": [question]}, "s"), answered("s", (outcome,))]
+    reader = Extractive(lambda _, texts: [0.95 if "Exceptions" in text else 0.7 for text in texts])
+    read_first = []
+    for reading in ("web_get", "scrape"):  # of an answer, and of a report
+        tools = [ToolSpec(reading, "", {}), ToolSpec("search", "", {})]
+        reply = await reader.complete(messages, tools, max_tokens=500)
+        read_first.append(arguments(reply)[1]["urls"])
+    assert read_first == [[hit.url for hit in hits], [hit.url for hit in reversed(hits)]]
+
+
 async def test_pages_the_user_names_are_read_without_a_search() -> None:
     reply = await ask([Message("user", "What does https://birds.example/owl say about hearing?")])
     assert arguments(reply) == ("web_get", {"urls": ["https://birds.example/owl"], "get_full": True})

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from nexi.llm.extractive import report
+from nexi.llm.extractive._part_questions import read_part
 from nexi.llm.extractive._stretches import read_stretches
+from nexi.llm.extractive.passages import ContentWords
 from nexi.llm.extractive.report import NOT_ANSWERED, TOO_BROAD
 from nexi.research.titles import make_heading, make_title
 from nexi.types import PageView
@@ -407,6 +409,49 @@ def test_the_first_section_does_not_repeat_the_title() -> None:
 def test_where_to_read_on_is_left_out_of_a_passage() -> None:
     page = "A latch is a bar of `oak` that keeps a door closed. See also Section 11.5 for other bars. It is sold by weight."
     assert "closed. [1] It is sold by weight. [1]" in write_near_report(LATCHES, LATCH_PARTS, page)
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "The latch above is the best of them.",
+        "Notice how the latch in the picture hangs.",
+        "As shown below, a latch has two ends.",
+        "Is there a latch without a bar?",
+    ],
+)
+def test_what_can_only_be_read_beside_something_else_is_left_out_of_a_passage(lost: str) -> None:
+    page = f"A latch is a bar of `oak` that keeps a door closed. It is sold by weight. {lost}"
+    text = write_near_report(LATCHES, LATCH_PARTS, page.replace("The latch above", "The command above"))
+    assert text.partition("\n\n## ")[2].partition("\n\n")[2].partition("\n\n")[0] == (
+        "A latch is a bar of `oak` that keeps a door closed. [1] It is sold by weight. [1]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "compared"),
+    [
+        ("How do I close a latch in a Zorb program?", "How do I close a latch?"),
+        ("Which door does it close (Zorb iron latches)?", "Which door does it close?"),
+        ("How do I close one (Zorb latches)?", "How do I close one (Zorb latches)?"),
+    ],
+)
+def test_a_part_is_compared_without_what_goes_without_saying_in_a_manual(part: str, compared: str) -> None:
+    assert read_part(part, ContentWords()).text == compared
+
+
+def test_a_later_paragraph_on_this_option_begins_with_the_name_of_the_option() -> None:
+    page = (
+        "# Options\n\n### zorb.latch\n\nThe hour at which a door is closed for the night.\n\n"
+        "Even where this option is off, the latch of a door in Zorb is closed whenever there is a storm outside."
+    )
+    text = write_read_report(
+        "Describe the latch of a door.",
+        ["The latch of a door"],
+        [PageView("https://zorb.example/", 1, "Settings", page)],
+        ["storm"],
+    )
+    assert "zorb.latch: Even where this option is off, the latch" in text
 
 
 def test_a_passage_does_not_end_with_what_introduces_a_list_that_is_not_quoted() -> None:

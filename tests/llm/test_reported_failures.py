@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.llm.extractive._choice import Compare
+from nexi.llm.extractive._evidence import Compare
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive.composition import compose_answer, rate_pages
 from nexi.llm.extractive.questions import read_question

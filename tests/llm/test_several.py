@@ -29,7 +29,7 @@ def ask(question: str) -> Answer:
             ["What does git rebase do?", "when should I use git rebase?", "what are git rebase's risks?"],
         ),
         ("Who wrote Emma? When was it published?", ["Who wrote Emma?", "When was Emma published?"]),
-        ("What is WAL mode and how do I turn it on?", ["What is WAL mode?", "how do I turn WAL mode on?"]),
+        ("What is WAL mode and how do I turn it on?", ["What is WAL mode?", "how do I turn on WAL mode?"]),
         ("Can you tell me who wrote Emma and when it was published?", ["who wrote Emma?", "when Emma was published?"]),
         (
             "When was the Orsa Bridge opened, who designed it, how long is it, which river does it cross and what did it cost?",

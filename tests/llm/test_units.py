@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from nexi.llm.extractive._choice import Compare
-from nexi.llm.extractive._evidence import SentenceRanking, rank_sentences
+from nexi.llm.extractive._evidence import Compare, SentenceRanking, rank_sentences
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive._units import describe_units, find_units, pick_apart, rate_choices
 from nexi.llm.extractive.composition import compose_answer, rate_pages

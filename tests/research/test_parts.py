@@ -58,7 +58,7 @@ from nexi.research.planner import split_question
                 "What are spans (tracing in Ruby)?",
                 "What are clocks (tracing in Ruby)?",
                 "What are sinks (tracing in Ruby)?",
-                "How is tracing configured?",
+                "How is tracing configured (Ruby)?",
             ],
         ),
         (
@@ -79,7 +79,7 @@ from nexi.research.planner import split_question
         ),
         (
             "Why does Zorb not enforce foreign keys by default, and how do I switch them on?",
-            ["Why does Zorb not enforce foreign keys by default?", "How do I switch foreign keys on (Zorb)?"],
+            ["Why does Zorb not enforce foreign keys by default?", "How do I switch on foreign keys (Zorb)?"],
         ),
         (
             "Which permits does Zorb need for export, and who grants them?",
@@ -176,6 +176,37 @@ from nexi.research.planner import split_question
         (
             "Write a brief on Zorb Motors. Cover the revenue of 2025. Name the launch date of the Z-4.",
             ["The revenue of 2025 (Zorb Motors)", "The launch date of the Z-4 (Zorb Motors)"],
+        ),
+        (
+            "How do I read and write logs in Zorb, and how do I make sure that one is closed?",
+            ["How do I read and write logs in Zorb?", "How do I make sure that one is closed (logs in Zorb)?"],
+        ),
+        (
+            "How do I sort a list of records in Zorb by more than one field, and do equal records keep their order?",
+            ["How do I sort a list of records in Zorb by more than one field?", "Do equal records keep their order (Zorb)?"],
+        ),
+        (
+            "How do I run another program from Zorb and get its output, and what is the risk of shell=True?",
+            ["How do I run another program from Zorb and get its output?", "What is the risk of shell=True (Zorb)?"],
+        ),
+        (
+            "What is a latch in Zorb, how do I make one, and how do I hang a bell on it?",
+            [
+                "What is a latch in Zorb?",
+                "How do I make a latch in Zorb?",
+                "How do I hang a bell on the latch in Zorb?",
+            ],
+        ),
+        (
+            "How does log rotation work in Zorb, and how do I set it up for a server?",
+            ["How does log rotation work in Zorb?", "How do I set up log rotation in Zorb for a server?"],
+        ),
+        (
+            "What were the causes of the French and Indian War, and what were its results?",
+            [
+                "What were the causes of the French and Indian War?",
+                "What were the French and Indian War's results?",
+            ],
         ),
         (
             "How does tracing in Ruby work, how is it configured, and how can threads share a log?",

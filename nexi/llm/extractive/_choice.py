@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_new_names, holds_wanted
+from nexi.llm.extractive._evidence import Compare, Scored, SentenceRanking, find_new_names, holds_wanted
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MAX_COMPARED, MAX_COMPARED_CHARS, MAX_WORDS
 from nexi.llm.extractive._stretches import NAME_LINE
 from nexi.llm.extractive._weights import find_similarity, load_weights, sum_points
@@ -28,9 +28,6 @@ _DEFINES = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _ENUMERATES = re.compile(r"[^\s,][^,;.]{0,50}, (?:[^,;.]{1,50}, )*(?:and |or )?[^,;.]{1,50},? (?:and|or) \w")
-
-# How near texts are to a question; None where no model can tell.
-Compare = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
 class Candidate(Struct, frozen=True):

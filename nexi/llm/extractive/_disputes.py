@@ -19,9 +19,9 @@ from nexi.checking.conflicts import find_difference, has_words
 from nexi.checking.origins import are_altered, are_copies, find_exchanges, shingles
 from nexi.checking.parsed import parse_text
 from nexi.checking.values import Date, Value, list_dates
-from nexi.llm.extractive._choice import READING, Candidate, Compare, describe_text, rate_candidates
+from nexi.llm.extractive._choice import READING, Candidate, describe_text, rate_candidates
 from nexi.llm.extractive._comparison import tells_of_life
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
+from nexi.llm.extractive._evidence import Compare, Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES, MAX_WORDS
 from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import is_file_name, quote_sentence

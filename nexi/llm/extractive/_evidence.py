@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
 
-from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_SENTENCE_CHARS, MIN_NAME_CHARS, MIN_SENTENCE_WORDS
+from nexi.llm.extractive._limits import (
+    MAX_ALTERNATIVES,
+    MAX_COMPARED_CHARS,
+    MAX_SENTENCE_CHARS,
+    MIN_NAME_CHARS,
+    MIN_SENTENCE_WORDS,
+)
 from nexi.llm.extractive._weights import find_rarity, load_weights, sum_points
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, name_cells, read_sentences
 from nexi.llm.extractive.questions import RANKING, Question, Wants
@@ -23,6 +29,9 @@ from nexi.text.references import find_parties, name_subject
 from nexi.text.wordforms import normalise_word
 from nexi.text.words import find_words
 from nexi.types import Hit, PageView, SearchOutcome
+
+# How near texts are to a question; None where no model can tell.
+Compare = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 _YEAR = r"(?<![A-Za-z\d])(?:1\d{3}|20\d{2})s?(?![^\W年])|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD|BCE|CE)\b"
 _NUMBERED_MONTH = re.compile(r"[\d一二三四五六七八九十]月")
@@ -297,13 +306,15 @@ def is_named(about: str, text: str) -> bool:
     return len(flatten_words(about)) > MIN_NAME_CHARS and flatten_words(about) in flatten_words(text)
 
 
-def rank_hits(question: Question, outcomes: Iterable[SearchOutcome]) -> list[str]:
+def rank_hits(question: Question, outcomes: Iterable[SearchOutcome], compare: Compare | None = None) -> list[str]:
     """URLs of all hits, the most promising first: title and snippet against the question, then the backend's own order."""
+    weights, places = load_weights(RANKING), [(place, hit) for outcome in outcomes for place, hit in enumerate(outcome.hits)]
+    texts = [f"{hit.title}. {hit.snippet}"[:MAX_COMPARED_CHARS] for _, hit in places]
+    nearness = (compare(question.text, texts) if compare and not question.language else None) or [0.0] * len(texts)
     best: dict[str, float] = {}
-    for outcome in outcomes:
-        for place, hit in enumerate(outcome.hits):
-            score = sum_points(describe_hit(question, hit, place), load_weights(RANKING))
-            best[hit.url] = max(best.get(hit.url, 0.0), score)
+    for (place, hit), near in zip(places, nearness, strict=True):
+        score = sum_points(describe_hit(question, hit, place) | {"hit nearness": near}, weights)
+        best[hit.url] = max(best.get(hit.url, 0.0), score)
     return sorted(best, key=lambda url: -best[url])
 
 

@@ -11,11 +11,14 @@ from msgspec import Struct
 
 from nexi.llm.extractive._choice import find_defined
 from nexi.llm.extractive.passages import ContentWords
+from nexi.text.parts import asks_about_one
 
 # Where something is, or what it is of: "triggers in SQLite", "indexes (PostgreSQL)". A manual does not repeat its own name.
 _OWN_NAME = r"(?:(?:an?|the) )?[A-Z][\w.+#’'-]*(?: [A-Z][\w.+#’'-]*)*"
+_KIND = r"(?: (?:programs?|scripts?|applications?|projects?|databases?|repositor(?:y|ies)|systems?|servers?))?"
 _CONTEXT = re.compile(
-    rf"\s*\({_OWN_NAME}(?: [a-z]+)?\)(?=[?.]*$)|\s+(?:in|on|for|under) {_OWN_NAME}(?= (?:and|or|is|are|was|were)\b|[?.,]|$)"
+    rf"\s*\({_OWN_NAME}(?: [a-z]+)*\)(?=[?.]*$)"
+    rf"|\s+(?:in|on|for|under) {_OWN_NAME}{_KIND}(?= (?:and|or|is|are|was|were)\b|[?.,]|$)"
 )
 _ARTICLE = r"(?:(?:an?|the) )?"
 _THING = re.compile(
@@ -36,7 +39,18 @@ _ELSEWHERE = re.compile(
     r"\b(?:in|by) (?:(?:the )?(?:next|following|previous)|(?:Section|Chapter|Table|Figure|Part|Appendix|Example)\b)"
     r"|^(?:Example|Table|Figure) \S+ |\b[Ss]ee (?:also )?(?:(?:the )?[Ss]ection|Chapter|Table|the chapter)\b"
 )
-_POINTER = re.compile(r"^\W*(?:See|Refer to|For (?:more|further|additional|details?)\b[^.]*\bsee)\b", re.IGNORECASE)
+_POINTER = re.compile(
+    r"^\W*(?:See|Refer to|(?:Read|Consult) the [\w ]+ (?:section|chapter|documentation)"
+    r"|For (?:more|further|additional|details?)\b[^.]*\bsee)\b",
+    re.IGNORECASE,
+)
+
+
+_NOT_HERE = re.compile(
+    r"\b(?:[Aa]s (?:shown|described|explained|discussed|mentioned|noted|seen|defined)|[Ss]ee|examples?|sections?|quer(?:y|ies)|"
+    r"tables?|lists?|commands?|steps|code|functions?) (?:above|below)\b(?! the\b)|\b[Tt]he above\b|^\W*Notice (?:how|that)\b|"
+    r"\b(?:the|this) (?:previous|preceding) (?:section|chapter|example|paragraph|query|table)\b|^\W*As you can see\b"
+)
 
 
 class PartQuestion(Struct, frozen=True):
@@ -48,7 +62,7 @@ class PartQuestion(Struct, frozen=True):
 
 
 def read_part(part: str, words: ContentWords) -> PartQuestion:
-    text = _CONTEXT.sub("", part)
+    text = part if asks_about_one(part) else _CONTEXT.sub("", part)
     text = text if words.stems(text) else part
     match = _THING.match(text)
     thing = next(filter(None, match.groups()), "") if match else ""
@@ -65,6 +79,11 @@ def defines_thing(asked: PartQuestion, text: str, familiar_stems: frozenset[str]
 def points_elsewhere(text: str) -> bool:
     """Whether a sentence says where something is told, and seldom what."""
     return _ELSEWHERE.search(text) is not None or is_pointer(text)
+
+
+def needs_neighbours(text: str) -> bool:
+    """Whether a sentence can only be read beside what stands above or below it: "the query above", or a question."""
+    return text.endswith("?") or _NOT_HERE.search(text) is not None
 
 
 def is_pointer(text: str) -> bool:

@@ -12,9 +12,9 @@ from functools import lru_cache
 from msgspec import Struct
 
 from nexi.checking.origins import merge_copies
-from nexi.llm.extractive._choice import Candidate, Compare, rate_candidates
+from nexi.llm.extractive._choice import Candidate, rate_candidates
 from nexi.llm.extractive._disputes import prefer_telling, put_altered_first, settle_values
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, find_wanted_words, list_candidates
+from nexi.llm.extractive._evidence import Compare, Scored, SentenceRanking, find_wanted_words, list_candidates
 from nexi.llm.extractive._limits import CERTAIN, MAX_ALTERNATIVES, MAX_WORDS
 from nexi.llm.extractive._outdated import has_same_subject, leave_out_outdated, scope_of
 from nexi.llm.extractive._quotation import is_file_name

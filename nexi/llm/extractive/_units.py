@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from nexi.llm.extractive._choice import Candidate, Compare, defines, rate_candidates, share_chances
-from nexi.llm.extractive._evidence import Scored, SentenceRanking, holds_wanted, weigh_words
+from nexi.llm.extractive._choice import Candidate, defines, rate_candidates, share_chances
+from nexi.llm.extractive._evidence import Compare, Scored, SentenceRanking, holds_wanted, weigh_words
 from nexi.llm.extractive._limits import (
     MAX_BLOCK_WORDS,
     MAX_CANDIDATES,

@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.llm.extractive._choice import Candidate, Compare
-from nexi.llm.extractive._evidence import SentenceRanking, holds_wanted, is_named, weigh_words
+from nexi.llm.extractive._choice import Candidate
+from nexi.llm.extractive._evidence import Compare, SentenceRanking, holds_wanted, is_named, weigh_words
 from nexi.llm.extractive._limits import MAX_CANDIDATES, MIN_SENTENCE_WORDS
 from nexi.llm.extractive._weights import load_weights, related_stems, sum_points
 from nexi.llm.extractive.passages import PassageSentence

@@ -14,10 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.checking.conflicts import DIFFER, DISAGREE
-from nexi.llm.extractive._choice import Candidate, Compare
+from nexi.llm.extractive._choice import Candidate
 from nexi.llm.extractive._comparison import Side, compare_sides, confirm_statement, find_dates, find_life_sign
 from nexi.llm.extractive._disputes import Settled, find_other_answers, put_altered_first, quote_briefly, settle_values
 from nexi.llm.extractive._evidence import (
+    Compare,
     Scored,
     SentenceRanking,
     find_page_subject,

@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from nexi.answers.answered import NOTHING_FOUND
 from nexi.errors import LLMError
-from nexi.llm.extractive._choice import Compare
-from nexi.llm.extractive._evidence import rank_hits
+from nexi.llm.extractive._evidence import Compare, rank_hits
 from nexi.llm.extractive._found import FoundPassage, find_passages, quote_passages
 from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_PAGES_READ, MAX_QUESTION_CHARS, MAX_ROUNDS
 from nexi.llm.extractive._quotation import join_quotations
@@ -116,13 +115,13 @@ def next_reply(messages: Sequence[Message], tools: frozenset[str], max_tokens: i
     if not tools and not turn.pages:
         instructions = [m.content for m in messages if m.role == "system"]
         return _text_reply(summarise_text(instructions, [m.content for m in messages if m.role != "system"], max_tokens))
-    if reply := _next_call(turn, tools, len(messages)):
+    if reply := _next_call(turn, tools, len(messages), compare):
         return reply
     text = _draft_answer(turn, compare) if turn.quotable_pages else NOTHING_READ
     return _call_reply("final_answer", {"answer": text}, len(messages)) if "final_answer" in tools else _text_reply(text)
 
 
-def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> Reply | None:
+def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int, compare: Compare | None) -> Reply | None:
     """A search or a read that may still help, else None. What is known comes first; the web is for what is missing."""
     begins = turn.known is None and not turn.searches and not turn.reads and not _URL.search(turn.question.text)
     if LOCAL in tools and begins:
@@ -131,8 +130,9 @@ def _next_call(turn: _ExtractiveQuestion, tools: frozenset[str], step: int) -> R
         return None
     # Where what is known was searched and not read, as a researcher does it, the web is searched too, then both read.
     knows_only_where = turn.known is not None and not turn.stored and not turn.searches and not turn.reads
-    unread = [] if knows_only_where else [u for u in _wanted_urls(turn) if u not in turn.asked]
     reading = next((name for name in READING if name in tools), "")
+    urls = [] if knows_only_where else _wanted_urls(turn, compare if reading == "scrape" else None)
+    unread = [u for u in urls if u not in turn.asked]
     whole = {"get_full": True} if reading == "web_get" else {}
     searching = next((name for name in SEARCHING if name in tools), "")
     if reading and unread and (count := _pages_to_read(turn)):
@@ -165,11 +165,11 @@ def _pages_to_read(turn: _ExtractiveQuestion) -> int:
     return MORE_PAGES if turn.reads < min(turn.searches, MAX_ROUNDS) else 0
 
 
-def _wanted_urls(turn: _ExtractiveQuestion) -> list[str]:
+def _wanted_urls(turn: _ExtractiveQuestion, compare: Compare | None = None) -> list[str]:
     own = [u.rstrip(".,;:!?") for u in _URL.findall(turn.question.text)]
     store_urls = [passage.url for passage in _found_passages(turn)]
     hits = {hit.url: hit for outcome in turn.latest for hit in outcome.hits}
-    urls = list(dict.fromkeys([*store_urls, *rank_hits(turn.question, turn.latest)]))
+    urls = list(dict.fromkeys([*store_urls, *rank_hits(turn.question, turn.latest, compare)]))
     scopes = [
         read_scope(hit.title, url, hit.snippet if hit.backend == STORE else "", hit.published[:10])
         if (hit := hits.get(url))

@@ -244,7 +244,7 @@ def split_question(question: Question) -> list[Question]:
     if len(texts) < 2 or not all(map(_BEGINS.match, texts)) or any(map(_ENDS_OPEN.search, texts)):
         return []
     wholes, subjects = list[str](), list[str]()
-    names = " ".join(find_names(texts[0].partition(" ")[2]))
+    names = " ".join(name for name in find_names(texts[0].partition(" ")[2]) if name != "I")
     for text in texts:
         whole = name_subject(text, find_antecedent(text, subjects)) if has_pronoun(text) else text
         # "Who was the commander?" after the name of a mission is asked of that mission

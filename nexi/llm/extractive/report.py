@@ -20,24 +20,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.answers.answered import NOTHING_ANSWERS, SEVERAL_READINGS
-from nexi.llm.extractive._choice import READING, Compare
-from nexi.llm.extractive._evidence import find_page_subject
+from nexi.llm.extractive import _limits as limits
+from nexi.llm.extractive._choice import READING
+from nexi.llm.extractive._evidence import Compare, find_page_subject
 from nexi.llm.extractive._lexicon import SECTIONS, load_aspects
-from nexi.llm.extractive._limits import (
-    ENOUGH,
-    MAX_ALTERNATIVES,
-    MAX_BLOCK_WORDS,
-    MAX_CANDIDATES,
-    MAX_COMPARED,
-    MAX_COMPARED_CHARS,
-    MAX_HEAD_WORDS,
-    MAX_LINE_WORDS,
-    MAX_SECTION_WORDS,
-    MIN_SENTENCE_WORDS,
-    SAME,
-)
 from nexi.llm.extractive._outdated import list_current_pages
-from nexi.llm.extractive._part_questions import defines_thing, is_pointer, points_elsewhere, read_part
+from nexi.llm.extractive._part_questions import defines_thing, is_pointer, needs_neighbours, points_elsewhere, read_part
 from nexi.llm.extractive._quotation import IDENTIFIER
 from nexi.llm.extractive._stretches import NAME_LINE, Stretch, StretchLine, count_words, read_stretches, render_lines
 from nexi.llm.extractive._weights import has_same_root, load_weights, sum_points
@@ -60,24 +48,21 @@ MAX_CONTEXT = 2  # sentences before one that refers back to them
 TOO_BROAD = f"{NOTHING_ANSWERS} part by part; they begin as follows:"
 NOT_ANSWERED = f"{NOTHING_ANSWERS}."
 
-_WEAK = frozenset(
-    map(
-        stem,
-        word_set(
-            "happen main role play take come work live look become know known many much often kind type do make give get way "
-            "life career done thing people famous important describe compare explain discuss list outline summarise summarize "
-            "use offer provide support exist far long high tall old big large fast deep wide heavy good well better best useful"
-        ),
-    )
+_WEAK_WORDS = word_set(
+    "happen main role play take come work live look become know known many much often kind type do make give get way "
+    "life career done thing people famous important describe compare explain discuss list outline summarise summarize "
+    "use offer provide support exist far long high tall old big large fast deep wide heavy good well better best useful"
 )
+_WEAK = frozenset(map(stem, _WEAK_WORDS))
 _REFERS_BACK = re.compile(
     r"(?:It|Its|They|Their|He|His|She|Her|This|That|These|Those|Such|However|But|And|Also|Thus|Therefore|Moreover|Furthermore|"
     r"Then|So|Hence|Instead|Either way|Even so|Now|Nevertheless|Nonetheless|Fortunately|Normally|In particular|In other words|"
     r"As an example|An example|Similarly|Likewise|Alternatively|Otherwise|Finally|Because of this|In this (?:case|mode)|"
     r"Another|Others?|In addition|As a result|For (?:example|instance|this|these|such|all of these)|On the other hand|"
     r"The (?:latter|same)|In contrast|At this point|To (?:ensure that this|cope with such)|See below|Once (?:this|it|they)|"
-    r"(?:\S+ ){1,6}?this (?:problem|case|way|restriction|behaviou?r|situation|approach|issue))\b"
+    r"(?:\S+ ){1,6}?this (?:problem|case|way|restriction|behaviou?r|situation|approach|issue|technique|rule|example|context))\b"
 )
+_THIS_ENTRY = re.compile(r"\b[Tt]his (?:parameter|option|function|method|class|module|command|setting|variable|argument)\b")
 _ENDS_OPEN = re.compile(r"(?:[:,]|\b(?:are|is|as|and|or|following))$")
 _NUMBER = re.compile(r"^\d+(?:\.\d+)*\.?\s+")
 _NAME = re.compile(r"(?<=[\w,(] )[A-ZÀ-Þ][\w’'-]+|(?<=\()[A-ZÀ-Þ][\w’'-]+")
@@ -158,13 +143,14 @@ class ReportWriter:
         self.question, self.parts, self.pages = question, parts, pages
         self.topic = topic or question
         self.compare = None if detect_language(question) not in ("", "en") else compare  # it knows English only
-        self.room = words // len(parts) if words else MAX_SECTION_WORDS
-        self.size = max(1, self.room // MAX_SECTION_WORDS)
-        self.margin = "wide margin" if self.room > MAX_SECTION_WORDS else "margin"
+        self.room = words // len(parts) if words else limits.MAX_SECTION_WORDS
+        self.size = max(1, self.room // limits.MAX_SECTION_WORDS)
+        self.margin = "wide margin" if self.room > limits.MAX_SECTION_WORDS else "margin"
         self.words = ContentWords()
         self.asked = [read_part(part, self.words) for part in parts]
-        self.about = [frozenset(self.words.stems(find_subject(part))) & set(self.words.stems(part)) for part in parts]
         self.is_manual = 2 * sum(is_about_code(read_sentences(page.text)) for page in pages) > len(pages)
+        queries = self._word_queries()
+        self.about = [frozenset(self.words.stems(find_subject(query))) & set(self.words.stems(query)) for query in queries]
         self.subjects = [_NUMBER.sub("", find_page_subject(page.title)) for page in pages]
         self.titles = [frozenset(self.words.stems(subject)) for subject in self.subjects]
         self.by_page = [read_stretches(page.text, number) for number, page in enumerate(pages)]
@@ -205,8 +191,8 @@ class ReportWriter:
             for stretch in map(partial(self._drop_repeated, used_lines), self._complete(q.stretch, bearing)):
                 stems, length = frozenset(self.words.stems(stretch.text)), count_words(stretch.lines)
                 owner = owners.get((stretch.page, stretch.place), q.part)
-                is_repeated = any(len(stems & other) >= SAME * min(len(stems), len(other)) for other in used_stems)
-                if owner != q.part or is_repeated or (sections[q.part] and length > room[q.part]):
+                is_repeated = any(len(stems & other) >= limits.SAME * min(len(stems), len(other)) for other in used_stems)
+                if owner != q.part or is_repeated or not stretch.lines or (sections[q.part] and length > room[q.part]):
                     continue
                 sections[q.part].append(stretch)
                 used_stems.append(stems)
@@ -228,10 +214,16 @@ class ReportWriter:
 
         def is_new(line: StretchLine) -> bool:
             stems = frozenset(self.words.stems(line.text))
-            is_repeated = any(len(stems & other) > SAME * len(stems | other) for other in used_lines)
+            is_repeated = any(len(stems & other) > limits.SAME * len(stems | other) for other in used_lines)
             return line.kind != "sentence" or not (is_repeated or is_pointer(line.text))
 
-        return replace(stretch, lines=tuple(filter(is_new, stretch.lines)))
+        lines = list(filter(is_new, stretch.lines))
+        # what is above or below is not in the report, unless it is the code or the list of the stretch
+        if all(line.kind == "sentence" for line in lines):
+            lines = [line for line in lines if line.text.endswith("?") or not needs_neighbours(line.text)]
+        while lines and lines[-1].text.endswith("?"):
+            lines.pop()
+        return replace(stretch, lines=tuple(lines))
 
     def _is_near(self, quotation: _Quotation, best: _Quotation) -> bool:
         is_other = quotation.stretch.page != best.stretch.page and self.margin == "margin"
@@ -247,7 +239,7 @@ class ReportWriter:
         if stretch.place in self.openings[stretch.page] and NAME_LINE.match(stretch.text):
             return [stretch, *(own[place] for place in self.openings[stretch.page] if place > stretch.place)]
         paragraph = [s for s in own if s.block == stretch.block]
-        if sum(count_words(s.lines) for s in paragraph) > MAX_BLOCK_WORDS:
+        if sum(count_words(s.lines) for s in paragraph) > limits.MAX_BLOCK_WORDS:
             return [stretch]
         return [stretch, *(s for s in paragraph if s != stretch and (s.page, s.place) in bearing)]
 
@@ -284,7 +276,7 @@ class ReportWriter:
         by_all_words = {(s.page, s.place): by_rare_words[s.page, s.place] | self._share_places(plain, s) for s in usable}
         likely: dict[tuple[int, int], Stretch] = {}
         # Words miss what the reading model finds.
-        count = self.size * (MAX_CANDIDATES if self._file == READ else MAX_COMPARED)
+        count = self.size * (limits.MAX_CANDIDATES if self._file == READ else limits.MAX_COMPARED)
         for described in (by_rare_words, by_all_words):
             points = {place: sum_points(row, load_weights(READ)) for place, row in described.items()}
             best = sorted(usable, key=lambda s: -points[s.page, s.place])[:count]
@@ -295,7 +287,7 @@ class ReportWriter:
         stretches = [likely[place] for place in sorted(likely)]
         rows = [by_rare_words[s.page, s.place] for s in stretches]
         if self._file == READ and self.compare and stretches:
-            texts = [f"{self.subjects[s.page]}. {s.trail}. {s.text}"[:MAX_COMPARED_CHARS] for s in stretches]
+            texts = [f"{self.subjects[s.page]}. {s.trail}. {s.text}"[: limits.MAX_COMPARED_CHARS] for s in stretches]
             queries, general = self._word_queries(), self._find_general()
             nearness = self.compare(queries[part], texts) or [0.0] * len(texts)
             topic = [] if part in general else [self.topic]
@@ -339,14 +331,11 @@ class ReportWriter:
             "code": float(asked.wants_steps and any(line.kind == "code" for line in stretch.lines)),
             "elsewhere told": sum(points_elsewhere(line.text) for line in stretch.lines) / len(stretch.lines),
             "own page": float(is_named),
-            "listed": float(
-                self._introduces(weights, stretch, wants_steps=asked.wants_steps)
-                and (not asked.wants_steps or stretch.lines[1].mark[:1].isdigit())
-            ),
+            "listed": float(self._introduces(weights, stretch, wants_steps=asked.wants_steps)),
             "opening": float(asks_subject and stretch.place in self.openings[page]),
             "refers back": float(_REFERS_BACK.match(stretch.text) is not None and len(stretch.lines) <= 2),
             "lacks asked": float(not self._has_asked(part, weights, stretch)),
-            "lacks subject": sum(not stems & self.forms[word] for word in subject) / max(1, len(subject)),
+            "lacks subject": sum(not stems & (self.forms[word] | _aspect(word)) for word in subject) / max(1, len(subject)),
             "bias": 1.0,
         }
 
@@ -368,7 +357,7 @@ class ReportWriter:
             sum(weight for word, weight in weights.items() if words & (self.forms[word] | _aspect(word)))
             for words in self.vocabulary
         ]
-        return frozenset(n for n, share in enumerate(shares) if have[n] == most and share >= ENOUGH * total)
+        return frozenset(n for n, share in enumerate(shares) if have[n] == most and share >= limits.ENOUGH * total)
 
     def _share_places(self, weights: Mapping[str, float], stretch: Stretch) -> dict[str, float]:
         """How much of a part a stretch says itself, and what only the headings, the title or another word for it say."""
@@ -397,12 +386,15 @@ class ReportWriter:
     def _introduces(self, weights: Mapping[str, float], stretch: Stretch, *, wants_steps: bool) -> bool:
         """Whether a stretch is a list or a table that is introduced by the rarest word of its part."""
         kinds = [line.kind for line in stretch.lines]
+        if wants_steps and len(kinds) > 1 and not stretch.lines[1].mark[:1].isdigit():
+            return False
         if len(kinds) <= 2 or kinds[0] != "sentence" or kinds[1] not in ("item", "row", "head"):
             return False
         rarest = max(weights, key=lambda word: (word not in self.weak, weights[word]))
         introduction = stretch.lines[0].text.split()
-        near = introduction if wants_steps else introduction[-MIN_SENTENCE_WORDS:]  # "three parameters:" lists no hooks
-        return len(introduction) <= MAX_LINE_WORDS and bool(self.forms[rarest].intersection(self.words.stems(" ".join(near))))
+        near = introduction if wants_steps else introduction[-limits.MIN_SENTENCE_WORDS :]  # "three parameters:" lists no hooks
+        stems = self.words.stems(" ".join(near)) if len(introduction) <= limits.MAX_LINE_WORDS else ()
+        return not self.forms[rarest].isdisjoint(stems)
 
     def render_section(self, stretches: Sequence[Stretch]) -> str:
         """The stretches of a section; those that stand together on their page are one paragraph."""
@@ -438,8 +430,8 @@ class ReportWriter:
         name = first.trail.rpartition(": ")[2]
         opens = first.block == next(s.block for s in self.by_page[first.page] if s.trail == first.trail)
         is_heading = name.lower() in SECTIONS or self.titles[first.page] <= frozenset(self.words.stems(name))
-        is_new = len(name.split()) <= MAX_HEAD_WORDS and name.casefold() not in first.text.casefold()
-        is_entry = IDENTIFIER.search(name) and not is_heading and opens and is_new
+        is_new = len(name.split()) <= limits.MAX_HEAD_WORDS and name.casefold() not in first.text.casefold()
+        is_entry = IDENTIFIER.search(name) and not is_heading and is_new and (opens or _THIS_ENTRY.search(first.text))
         if is_entry and not is_named and lines[0].kind == "sentence":
             lines[0] = StretchLine("sentence", f"{name}: {lines[0].text}")
         return render_lines(lines, self.pages[first.page].number)
@@ -447,26 +439,26 @@ class ReportWriter:
     def render_outline(self) -> str:
         """The pages near the question with how each begins; "" where none is."""
         openings = [next((s.lines[0].text for s in own if _states_something(s)), "") for own in self.by_page]
-        numbers = [n for n, text in enumerate(openings) if text]
-        texts = [f"{self.subjects[n]}. {openings[n]}"[:MAX_COMPARED_CHARS] for n in numbers]
+        numbers, most = [n for n, text in enumerate(openings) if text], limits.MAX_ALTERNATIVES
+        texts = [f"{self.subjects[n]}. {openings[n]}"[: limits.MAX_COMPARED_CHARS] for n in numbers]
         nearness = self.compare(self.question, texts) if self.compare and texts else None
         if nearness is None:
             question_forms = frozenset().union(*self.forms.values())
             near = [n for n in numbers if self.vocabulary[n] & question_forms]
         else:
             order = sorted(zip(nearness, numbers, strict=True), key=lambda pair: (-pair[0], pair[1]))
-            near = sorted(n for value, n in order[:MAX_ALTERNATIVES] if value >= load_weights(READING)["usual nearness"])
-        pages = [(self.subjects[n] or self.pages[n].url, openings[n], self.pages[n].number) for n in near[:MAX_ALTERNATIVES]]
-        return "\n".join(f"- {name}: {text} [{number}]" for name, text, number in pages)
+            near = sorted(n for value, n in order[:most] if value >= load_weights(READING)["usual nearness"])
+        lines = [f"{self.subjects[n] or self.pages[n].url}: {openings[n]} [{self.pages[n].number}]" for n in near[:most]]
+        return "\n".join(f"- {line}" for line in lines)
 
 
 def _states_something(stretch: Stretch) -> bool:
     """Whether a stretch is more than a label, a line of code, a sentence whose list is missing, or one about another place."""
     return (
-        count_words(stretch.lines) >= MIN_SENTENCE_WORDS
+        count_words(stretch.lines) >= limits.MIN_SENTENCE_WORDS
         and stretch.lines[0].kind != "code"
         and not stretch.text.endswith(":")
-        and not all(points_elsewhere(line.text) for line in stretch.lines)
+        and not all(points_elsewhere(line.text) or needs_neighbours(line.text) for line in stretch.lines)
     )
 
 
