@@ -8,7 +8,7 @@ import pytest
 
 from nexi.llm.extractive._evidence import Compare, SentenceRanking, rank_sentences
 from nexi.llm.extractive._quotation import join_quotations
-from nexi.llm.extractive._units import describe_units, find_units, pick_apart, rate_choices
+from nexi.llm.extractive._units import describe_units, find_units, pick_apart
 from nexi.llm.extractive.composition import compose_answer, rate_pages
 from nexi.llm.extractive.passages import read_sentences
 from nexi.llm.extractive.questions import read_question
@@ -230,20 +230,3 @@ def test_what_sets_two_things_side_by_side_stands_before_what_is_said_of_each() 
     page = PageView("https://press.example/tables", 1, "Tables", text)
     lines = compose_answer(read_question("wet_table vs dry_table"), [page], prefers("While a")).lines
     assert lines[0] == ("While a `wet_table` is for ink, a `dry_table` is for paper.", 1)
-
-
-def test_pages_that_say_the_same_are_compared_as_one() -> None:
-    texts = (
-        "The `press_stack` holds forty pages of paper.",
-        "Forty pages of paper: the `press_stack` holds them.",
-        "Oil the `press_stack` once a year.",
-    )
-    pages = [PageView(f"https://press.example/{n}", n, "Notes", text) for n, text in enumerate(texts, 1)]
-
-    def stands_out(*pages: PageView) -> float:
-        ranking = SentenceRanking(read_question("press_stack size"), pages)
-        return rate_choices(ranking, lambda asked, texts: [0.8 if "Oil" in text else 0.9 for text in texts])[0].features[
-            "stands_out"
-        ]
-
-    assert stands_out(*pages) == pytest.approx(stands_out(pages[0], pages[2]))

@@ -82,7 +82,7 @@ def _answer_otherwise(
     label = subject if is_named else "" if is_file_name(page.title, page.url) else page.title
     reading = _answer_reading(ranking, usable, candidates, label)
     best = reading.best
-    if best is None or rate_answer(ranking, best, [best.scored.sentence.text]) != "yes":
+    if best is None or rate_answer(ranking, best, [(best.scored.sentence.text, page.number)]) != "yes":
         return None
     words = best.scored.sentence.text.split()
     values = {words[n].strip(".,;:()") for n in find_wanted_words(ranking, words)}

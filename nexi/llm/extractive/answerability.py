@@ -8,7 +8,8 @@ By words, five figures decide (measured by `python -m evals.answerable`): the be
 rarity, the share of the two best sentences together, the share of its names that occur anywhere, whether a page is about
 something the question names, and whether words stand side by side as in the question. Where a reading model has chosen the
 sentence or the unit, the whole answer is rated (`python -m evals.reading_choice`): by those five together, how near it is to
-the question and how much nearer than others, which words of the question it leaves unsaid, and the kind of thing asked for.
+the question and how much nearer than others, which words of the question it leaves unsaid, how many stand side by side in both,
+how many pages it quotes, and the kind of thing asked for.
 """
 
 from __future__ import annotations
@@ -43,12 +44,15 @@ _SAYS_WHAT = re.compile(
 )
 
 
-def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str], compare: Compare | None = None) -> Answered:
+def rate_answer(
+    ranking: SentenceRanking, best: Candidate, quotations: Sequence[tuple[str, int]], compare: Compare | None = None
+) -> Answered:
     """Whether an answer from `best`, a sentence or a unit, answers: by what was read, else by the words of the pages."""
     # A question in a conversation leaves out what was said before, so that lines may answer it by the whole conversation. The
     # page of a subject has many dates, numbers, people and places. Where one is asked for by a question that does not refer
     # back, the line that holds it must be nearer to the question itself.
-    rating, question, weights = _rate_alone(ranking, best, lines), ranking.question, load_weights(RATING)
+    rating, question, weights = _rate_alone(ranking, best, quotations), ranking.question, load_weights(RATING)
+    lines = [text for text, _ in quotations]
     if rating != "no" or not compare or not question.context or question.language:
         return rating
     nearness = compare(f"{question.context} {question.text}", lines) or (0.0,)
@@ -60,7 +64,7 @@ def rate_answer(ranking: SentenceRanking, best: Candidate, lines: Sequence[str],
     return "likely" if max(nearness) >= weights["near to conversation"] else "no"
 
 
-def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> Answered:
+def _rate_alone(ranking: SentenceRanking, best: Candidate, quotations: Sequence[tuple[str, int]]) -> Answered:
     """The rating of an answer by the question's own words."""
     question, thing = ranking.question, ranking.question.thing
     rating: Answered
@@ -68,7 +72,7 @@ def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
         rating = rate_words(question, ranking)  # no one sentence answers a question of two parts
     else:
         weights = load_weights(RATING)
-        figures = describe_rating(ranking, best, lines)
+        figures = describe_rating(ranking, best, quotations)
         if _is_short(question) and _REFERS_BACK.search(question.text) and not figures["unsaid"]:
             return "likely"  # "what does it conclude", of a file: one word, which the answer has
         points = sum_points(figures, weights)
@@ -81,7 +85,7 @@ def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
     # the question.
     name, subject = _name_one(thing), ranking.subjects[best.scored.page]
     initials = "".join(word[0] for word in _WORD.findall(subject) if word[0].isupper())
-    heads = [match for line in lines if (match := _SAYS_WHAT.match(line))]
+    heads = [match for line, _ in quotations if (match := _SAYS_WHAT.match(line))]
     explained_names = {_name_one(part) for head in heads for part in (head[1].partition(",")[0], head[2] or "")}
     if name in {_name_one(subject), initials.lower(), *explained_names}:
         return rating
@@ -89,7 +93,7 @@ def _rate_alone(ranking: SentenceRanking, best: Candidate, lines: Sequence[str])
     in_passing = re.compile(
         rf"\b{word}\b(?: \([^)]*\))?, (?:which|who|an?)\b|\b(?:called|termed|known as) (?:an? |the )?{word}\b", re.I
     )
-    return "likely" if " " in thing or any(map(in_passing.search, lines)) else "no"
+    return "likely" if " " in thing or any(in_passing.search(line) for line, _ in quotations) else "no"
 
 
 def rate_words(question: Question, ranking: SentenceRanking) -> Answered:
@@ -112,9 +116,9 @@ def _name_one(name: str) -> str:
     return " ".join(words[1:] if words[:1] in (["a"], ["an"], ["the"]) else words)
 
 
-def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[str]) -> dict[str, float]:
-    """What speaks for an answer that consists of these lines and begins with a sentence or a unit, by name."""
-    question = ranking.question
+def describe_rating(ranking: SentenceRanking, best: Candidate, quotations: Sequence[tuple[str, int]]) -> dict[str, float]:
+    """What speaks for an answer of these lines, each with its page's number, that begins with a sentence or a unit, by name."""
+    question, lines = ranking.question, [text for text, _ in quotations]
     own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
     asks = {f"asks {kind}": float(question.wants == kind) for kind in ("person", "date", "number", "yesno")}
     texts = (*lines, best.scored.sentence.label, ranking.name_page(best.scored.page))
@@ -127,6 +131,7 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
     measures = sum(unsaid.get(word, 0.0) for word in _find_measures(question, ranking))
     has_wanted = any(holds_wanted(ranking, PassageSentence(line)) for line in lines)
     is_unit = float(best.scored.last > 0)
+    pairs = ranking.shared_pairs(best.scored) / max(1, len(question.pairs))
     return {
         **own,
         **asks,
@@ -136,6 +141,10 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, lines: Sequence[s
         "score": _answer_score(question, ranking),
         "wanted": float(has_wanted or ranking.wants not in FACTS),
         "unsaid": sum(unsaid.values()) - measures,
+        # words far apart, or on several pages, may be those of another question
+        "pairs": pairs,
+        "no pair": float(bool(question.pairs) and not pairs),
+        "pages": float(len({number for _, number in quotations})),
         "few": float(asks_briefly(question)),
         "unit": is_unit,
         "unit nearness": is_unit * best.nearness,

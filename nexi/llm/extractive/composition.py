@@ -99,10 +99,14 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
     if not quotable:
         return ExtractiveAnswer(answered=rate_words(question, evidence))
     readings = find_readings(evidence, compare)
-    texts_of_readings = ((r.best, [quote_sentence(evidence, s) for s in r.sentences]) for r in readings if r.best)
+    quoted_readings = (
+        (r.best, [(quote_sentence(evidence, s), evidence.pages[s.page].number) for s in r.sentences])
+        for r in readings
+        if r.best
+    )
     # the pages answer for a reading, by their words or by what was read
     if readings and (
-        rate_words(question, evidence) != "no" or any(rate_answer(evidence, *t) != "no" for t in texts_of_readings)
+        rate_words(question, evidence) != "no" or any(rate_answer(evidence, *quoted) != "no" for quoted in quoted_readings)
     ):
         settled = Settled(sum((r.sentences for r in readings), ()), sum((r.aside for r in readings), ()))
         others = [s for reading in readings if not reading.label for s in reading.sentences]
@@ -116,10 +120,10 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
     if question.wants == "yesno" and (deciding := _find_deciding(evidence, usable)):
         return ExtractiveAnswer(_quote_lines(evidence, [deciding[0]]), deciding[1], "yes")
     draft = draft_answer(evidence, usable, compare)
-    texts = [text for text, _ in draft.lines]
     # two pages answer a question that says much of what it wants; of one in few words, any two pages have the words
     by_words = draft.is_pair and not asks_briefly(question)
-    rating = rate_words(question, evidence) if by_words else rate_answer(evidence, draft.best, texts, compare)
+    rated_lines = draft.lines[:1] if draft.short else draft.lines  # of several values each is an answer by itself
+    rating = rate_words(question, evidence) if by_words else rate_answer(evidence, draft.best, rated_lines, compare)
     if rating != "no" or by_words:
         return ExtractiveAnswer(draft.lines, draft.short, rating)
     if draft.best.scored.last:
