@@ -14,6 +14,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from nexi.checking.parsed import parse_text
+from nexi.llm.extractive._lexicon import MEASURES
 from nexi.llm.extractive._limits import (
     MAX_ALTERNATIVES,
     MAX_COMPARED_CHARS,
@@ -141,7 +143,19 @@ class SentenceRanking:
     def _read_stems(self, page: Sequence[PassageSentence], subject: str) -> list[list[str]]:
         """The words of each sentence; a fact of an infobox also says those of the subject, which it does not repeat."""
         about = [] if self.is_technical else self.words.stems(subject)
-        return [[*(about if is_fact(page, n) else ()), *self.words.stems(s.text)] for n, s in enumerate(page)]
+        return [
+            [*(about if is_fact(page, n) else ()), *self.find_measured(s.text), *self.words.stems(s.text)]
+            for n, s in enumerate(page)
+        ]
+
+    def find_measured(self, text: str) -> list[str]:
+        """The words of the question that ask for a measure which a text has: "far" where it has a number of kilometres."""
+        return [
+            word
+            for words, units, nouns in MEASURES
+            for word in sorted(words & self.question.weights.keys())
+            if any(n.unit in units or text[n.end :].lstrip().startswith(nouns) for n in parse_text(text).numbers)
+        ]
 
     def _name_rows(self, sentences: Sequence[PassageSentence]) -> list[PassageSentence]:
         """Rows that hold words of the question say which columns their cells are of; those asked for alone where any are."""

@@ -21,6 +21,7 @@ class _Lexicon(Struct, frozen=True):
     sections: str
     clause_words: str
     relations: dict[str, str]
+    measures: list[tuple[str, str, str]]
     countries: list[str]
     aspects: list[str]
 
@@ -29,6 +30,11 @@ _LEXICON = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(),
 FILLER, CODE_NOUNS = word_set(_LEXICON.filler), word_set(_LEXICON.code_nouns)
 SECTIONS, CLAUSE_WORDS = word_set(_LEXICON.sections), word_set(_LEXICON.clause_words)
 RELATIONS = {name: word_set(words) for name, words in _LEXICON.relations.items()}
+# The words that ask for a measure, the dimensions of its numbers, and what else is counted so: "1,294 people" is a population.
+MEASURES = [
+    (frozenset(map(stem, asked.split())), frozenset(units.split()), tuple(words.split()))
+    for asked, units, words in _LEXICON.measures
+]
 COUNTRIES = {name.replace("_", " "): group.split()[0] for group in _LEXICON.countries for name in group.split()}
 
 

@@ -122,7 +122,7 @@ def describe_rating(ranking: SentenceRanking, best: Candidate, quotations: Seque
     own = {name: best.features.get(name, 0.0) for name in ("stands_out", "said", "share", "missing", "defines")}
     asks = {f"asks {kind}": float(question.wants == kind) for kind in ("person", "date", "number", "yesno")}
     texts = (*lines, best.scored.sentence.label, ranking.name_page(best.scored.page))
-    answer_stems = frozenset(ranking.words.stems(" ".join(texts)))
+    answer_stems = frozenset(ranking.words.stems(" ".join(texts))).union(*map(ranking.find_measured, lines))
     unsaid = {
         word: share * (1 - max(related_stems(word).get(stem, 0.0) for stem in answer_stems or {""}))
         for word, share in question.word_shares.items()
