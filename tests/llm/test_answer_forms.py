@@ -12,6 +12,7 @@ from nexi.llm.extractive._comparison import confirm_statement
 from nexi.llm.extractive._evidence import Compare
 from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive.composition import ExtractiveAnswer, compose_answer
+from nexi.llm.extractive.passages import read_sentences
 from nexi.llm.extractive.questions import read_question
 from nexi.stores.embedders.e5 import E5Encoder
 from nexi.types import PageView
@@ -98,6 +99,45 @@ def draft(question: str, *pages: PageView, compare: Compare | None = None) -> Ex
 def answer(question: str, *pages: PageView, compare: Compare | None = None) -> str:
     found = draft(question, *pages, compare=compare)
     return f"{found.short} {join_quotations(found.lines)}".strip()
+
+
+CAR = PageView(
+    "https://c.example/zorba",
+    1,
+    "Zorba 500",
+    "# Zorba 500\n\nThe Zorba 500 is a car of 2007 with 4 seats. It tips the scales at 865 kg. It reaches 160 km/h. From bumper to "
+    "bumper there are 3.5 metres. It has 2 doors and goes for $9,000.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("weight of the Zorba 500", "865 kg"),
+        ("How fast is the Zorba 500?", "160 km/h"),
+        ("length of the Zorba 500", "3.5 metres"),
+        ("price of the Zorba 500", "$9,000"),
+    ],
+)
+def test_a_measure_is_said_by_a_number_with_its_unit(question: str, value: str) -> None:
+    found = draft(question, CAR, compare=lambda asked, texts: [0.84 + 0.05 * (value in text) for text in texts])
+    assert (value in found.lines[0][0], found.answered != "no") == (True, True)
+
+
+@pytest.mark.parametrize("question", ["population of Orsa", "How many inhabitants does Orsa have?"])
+def test_people_who_are_counted_are_a_population(question: str) -> None:
+    text = "# Orsa\n\nOrsa is a town of 9 parts. At the census of 2000 there were 2,104 people and 787 homes in it. It has 3 mills."
+    nearness = {True: 0.89, False: 0.84}
+    page = PageView("https://o.example", 1, "Orsa", text)
+    found = draft(question, page, compare=lambda asked, texts: [nearness["census" in text] for text in texts])
+    assert found.lines[0][0] == "At the census of 2000 there were 2,104 people and 787 homes in it."
+    assert found.answered != "no"
+
+
+def test_bytes_that_are_no_text_are_not_read_and_a_lost_letter_stays() -> None:
+    lost = "% n\ufffd 4\ufffd\ufffd\ufffd\ufffdOQ\ufffdf\ufffd `x_y()` \ufffd\ufffd] in \ufffd\ufffdBorv\ufffd/\ufffdC !"
+    text = "The Fu\ufffdball club of Orsa was founded in 1904."
+    assert [sentence.text for sentence in read_sentences(f"{lost}\n\n{text}")] == [text]
 
 
 @pytest.mark.parametrize("question", ["What is a prime number?", "what is a prime number", "prime number"])

@@ -9,7 +9,7 @@ from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.passages import is_about_code, read_sentences
 from nexi.llm.extractive.questions import read_question
 from nexi.types import PageView
-from tests.llm.test_answer_forms import answer, prefers
+from tests.llm.test_answer_forms import answer, draft, prefers
 
 QUESTION = "When was the Orsa Savings Bank founded?"
 DIFFER = "Other pages differ, or speak of other things:"
@@ -38,6 +38,12 @@ def test_pages_that_answer_with_different_dates_are_quoted_side_by_side() -> Non
 )
 def test_a_page_that_gives_no_other_answer_is_no_other_side(other: str) -> None:
     assert DIFFER not in answer(QUESTION, cut(1, FIRST), cut(2, other), compare=prefers("Founded on", "formed in", "formed by"))
+
+
+def test_the_nearest_passages_of_an_answer_that_is_withheld_have_each_of_the_values() -> None:
+    texts = "The median age was 41.9 years.", "There it was 40 years.", "The age in the middle was 38 years."
+    found = draft("What is the median age in Orsa?", *map(cut, (1, 2, 3), texts), compare=prefers("years"))
+    assert (found.answered, sorted(found.lines, key=lambda line: line[1])) == ("no", list(zip(texts, (1, 2, 3), strict=True)))
 
 
 def test_without_a_reading_model_no_other_answers_are_looked_for() -> None:

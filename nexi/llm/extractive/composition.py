@@ -128,6 +128,8 @@ def _compose_one(question: Question, pages: Sequence[PageView], compare: Compare
         return ExtractiveAnswer(draft.lines, draft.short, rating)
     if draft.best.scored.last:
         return ExtractiveAnswer(_quote_units(evidence, [draft.best]), answered=rating)
+    if draft.short:
+        return ExtractiveAnswer(draft.lines, answered=rating)
     room = MAX_WORDS - len(NOT_ANSWERED.split())
     nearest = [c.scored for c in rate_choices(evidence, compare)[:MAX_PAGES]]
     nearest = [s if s.last else settle_values(evidence, s, usable).chosen[0] for s in nearest]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.llm.extractive._limits import MAX_LINE_WORDS, MAX_PAGES_READ, MAX_QUERY_CHARS, MAX_SENTENCE_CHARS
+from nexi.llm.extractive._limits import MAX_LINE_WORDS, MAX_PAGES_READ, MAX_QUERY_CHARS, MAX_SENTENCE_CHARS, MIN_NAME_CHARS
 from nexi.text.blocks import list_cells, parse_blocks, read_block
 from nexi.text.languages import LANGUAGES, Language
 from nexi.text.plain import strip_markdown
@@ -81,7 +81,8 @@ def read_sentences(markdown: str) -> tuple[PassageSentence, ...]:
                 else:
                     parts = [plain] if kind == "formula" else split_sentences(plain)
                     out += (PassageSentence(part, number, label, "item" if kind == "item" else "prose") for part in parts)
-    return tuple(out)
+    # of bytes that are no text, such as those within a PDF, nothing is read
+    return tuple(s for s in out if MIN_NAME_CHARS * s.text.count("\ufffd") <= len(s.text.split()))
 
 
 def name_cells(row: PassageSentence, columns: Collection[int] = ()) -> PassageSentence:
