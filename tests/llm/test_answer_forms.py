@@ -105,8 +105,8 @@ CAR = PageView(
     "https://c.example/zorba",
     1,
     "Zorba 500",
-    "# Zorba 500\n\nThe Zorba 500 is a car of 2007 with 4 seats. It tips the scales at 865 kg. It reaches 160 km/h. From bumper to "
-    "bumper there are 3.5 metres. It has 2 doors and goes for $9,000.",
+    "# Zorba 500\n\nThe Zorba 500 is a car of 2007 with 4 seats. It tips the scales at 865 kg. It reaches 160 km/h. From "
+    "bumper to bumper there are 3.5 metres. It has 2 doors and goes for $9,000.",
 )
 
 
@@ -126,7 +126,7 @@ def test_a_measure_is_said_by_a_number_with_its_unit(question: str, value: str) 
 
 @pytest.mark.parametrize("question", ["population of Orsa", "How many inhabitants does Orsa have?"])
 def test_people_who_are_counted_are_a_population(question: str) -> None:
-    text = "# Orsa\n\nOrsa is a town of 9 parts. At the census of 2000 there were 2,104 people and 787 homes in it. It has 3 mills."
+    text = "# Orsa\n\nOrsa is a town of 9 parts. At the census of 2000 there were 2,104 people and 787 homes in it."
     nearness = {True: 0.89, False: 0.84}
     page = PageView("https://o.example", 1, "Orsa", text)
     found = draft(question, page, compare=lambda asked, texts: [nearness["census" in text] for text in texts])
