@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from nexi.app.clock import SystemClock as SystemClock
     from nexi.app.emit import QuietEmit as QuietEmit
     from nexi.app.factory import container_lifecycle as container_lifecycle
-    from nexi.app.factory import container_options as container_options
     from nexi.app.history import open_runs as open_runs
     from nexi.app.plugins import fetch_as_plugin as fetch_as_plugin
     from nexi.app.plugins import search_as_plugin as search_as_plugin
@@ -45,7 +44,7 @@ else:
         "nexi.app.assembly": ("Nexi",),
         "nexi.app.clock": ("SystemClock",),
         "nexi.app.emit": ("QuietEmit",),
-        "nexi.app.factory": ("container_lifecycle", "container_options"),
+        "nexi.app.factory": ("container_lifecycle",),
         "nexi.app.history": ("open_runs",),
         "nexi.app.plugins": ("fetch_as_plugin", "search_as_plugin"),
         "nexi.app.request": ("LAST_RUN", "RunLimits", "RunRequest"),

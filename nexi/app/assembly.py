@@ -23,7 +23,6 @@ from nexi.app.local import LocalBackend
 from nexi.app.local_scope import restrict_to_local
 from nexi.app.open_question import OpenQuestion, find_open_question
 from nexi.app.pages import read_page
-from nexi.app.pair_models import judge_of_run
 from nexi.app.plain_model import PlainModel
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
@@ -35,17 +34,16 @@ from nexi.app.spaces import enter_space, open_space_knowledge
 from nexi.budget import Budget, Meter, smallest_limit
 from nexi.config import Config
 from nexi.errors import ConfigError, FetchError, NexiError
+from nexi.events import Judged
 from nexi.ports import (
     LLM,
     Clock,
-    ContentFetcher,
     Emit,
     HistoryStore,
     PageStore,
     PersonalState,
     RunLog,
     RunStore,
-    SearchBackend,
     SpaceStore,
 )
 from nexi.runs.recording import Pace
@@ -121,12 +119,6 @@ class Nexi:
         """The way to models for work outside a run, which has no budget of its own; quotas count it."""
         return open_gate(self.ports, is_local=is_local)
 
-    def backends(self) -> tuple[SearchBackend, ...]:
-        return self.ports.backends()
-
-    def fetchers(self) -> tuple[ContentFetcher, ...]:
-        return self.ports.fetchers()
-
     def knowledge(self) -> Knowledge:
         return self.ports.knowledge()
 
@@ -146,10 +138,6 @@ class Nexi:
 
     def pages(self) -> PageStore:
         return self.ports.pages()
-
-    def check(self) -> None:
-        """Refuse what cannot work before anything is spent. Raises ConfigError."""
-        self.ports.check()
 
     # runs
 
@@ -188,7 +176,7 @@ class Nexi:
             attached = await closing.enter_async_context(attach_files(self, ports, request.attachments))
         elif request.space:
             attached = await open_space_knowledge(ports, request.space)
-        return Run(ports, resolved, build_engine, session=session, recorded=recorded, attached=attached, log=log)
+        return Run(ports, resolved, _build_engine, session=session, recorded=recorded, attached=attached, log=log)
 
     def check_request(self, request: RunRequest) -> None:
         """Refuse a request that cannot become a run. Raises QuestionError or ConfigError."""
@@ -198,7 +186,7 @@ class Nexi:
         """Count a new run; its request with what its space says, within what its person may still use. Raises NexiError with
         the code quota_reached, model_refused or no_such_space."""
         if request.continues and not request.space:
-            request = replace(request, space=await self._space_of(request.continues))
+            request = replace(request, space=await asyncio.to_thread(self._find_space, request.continues))
         if request.space:
             request = await enter_space(self.ports, request)
         if (state := self.state) is None:
@@ -224,20 +212,11 @@ class Nexi:
         """`run` for a deep question: a plan, researchers in rounds, and a report."""
         return self.run(_request_for(question, "research"), session=session)
 
-    def agentic(self, question: str | RunRequest) -> RunOpening:
-        """`run` for the seed's agentic search: the store first, and of the web only what is missing."""
-        return self.run(_request_for(question, "agentic"))
-
-    async def _space_of(self, run_id: str) -> str:
+    def _find_space(self, run_id: str) -> str:
         """The space of the run that a question continues, while there is one. Raises StoreError."""
-        runs, spaces = self.runs(), self.spaces()
-
-        def find() -> str:
-            summaries = runs.list_runs(1) if run_id == LAST_RUN else runs.read_summaries([run_id])
-            addresses = [space.address for space in spaces.list_all()] if any(run.space for run in summaries) else []
-            return next((run.space for run in summaries if run.space in addresses), "")
-
-        return await asyncio.to_thread(find)
+        summaries = self.runs().list_runs(1) if run_id == LAST_RUN else self.runs().read_summaries([run_id])
+        addresses = [space.address for space in self.spaces().list_all()] if any(run.space for run in summaries) else []
+        return next((run.space for run in summaries if run.space in addresses), "")
 
     def _ports_within(self, is_local: bool) -> PortFactory:
         """The ports for work outside a run, under the scope `local` if it is asked for. Raises ConfigError."""
@@ -261,15 +240,16 @@ class Nexi:
         """A finished run played again from its log, with no network. Raises StoreError."""
         runs = self.runs()
         started, recorded, answer = await asyncio.to_thread(resume.read_finished_run, runs, run_id)
-        llm, judge = resume.RecordedLLM(started.model), resume.RecordedLLM(judge_of_run(recorded.facts) or started.model)
-        llms = {"answer": llm, "extract": llm, "judge": judge}
+        judge = next((fact.by for fact in recorded.facts if isinstance(fact, Judged) and fact.about == "judge"), "")
+        llm = resume.RecordedLLM(started.model)
+        llms = {"answer": llm, "extract": llm, "judge": resume.RecordedLLM(judge or started.model)}
         session, config = await resume.session_of(started, runs, recorded.facts), resume.config_of_run(started, self.config)
 
         async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=(), state=self.state) as nexi:
 
             async def prepare() -> Run:
                 resolved = resume.resolve_replay(started, config)
-                return Run(nexi.ports, resolved, build_engine, session=session, recorded=recorded)
+                return Run(nexi.ports, resolved, _build_engine, session=session, recorded=recorded)
 
             try:
                 outcome = Replay(run_id, answer, await RunOpening(prepare).drive())
@@ -286,7 +266,7 @@ class Nexi:
 
     async def agentic_search(self, query: str, **settings: Any) -> dict[str, Any]:
         """The seed's JSON of a search that reads what the store lacks. `settings` are of AGENTIC_SETTINGS. Raises NexiError."""
-        result = await self.agentic(RunRequest(query, agentic=settings, keeps_log=False)).drive()
+        result = await self.run(RunRequest(query, mode="agentic", agentic=settings, keeps_log=False)).drive()
         response: dict[str, Any] = json.loads(result.answer.text)
         return response
 
@@ -364,10 +344,6 @@ class Nexi:
             raise FetchError("pictures are not fetched here", reason="blocked", fix="nexi config set show_pictures true")
         return await fetcher.fetch_picture(url)
 
-    def check_url(self, url: str) -> object:
-        """Refuse an address the guard refuses. Raises FetchError."""
-        return self.ports.check_url(url)
-
 
 def _clean_query(query: Query | str) -> Query:
     query = Query(query) if isinstance(query, str) else query
@@ -378,16 +354,14 @@ def _request_for(question: str | RunRequest, mode: RunMode) -> RunRequest:
     return RunRequest(question, mode=mode) if isinstance(question, str) else replace(question, mode=mode)
 
 
-def build_engine(environment: RunEnvironment) -> RunEngine:
+def _build_engine(environment: RunEnvironment) -> RunEngine:
     """The engine of a run's mode."""
-    match environment.request.mode:
-        case "research":
-            from nexi.app.research import ResearchEngine
+    if environment.request.mode == "research":
+        from nexi.app.research import ResearchEngine
 
-            return ResearchEngine(environment)
-        case "agentic":
-            from nexi.app.agentic import AgenticEngine
+        return ResearchEngine(environment)
+    if environment.request.mode == "agentic":
+        from nexi.app.agentic import AgenticEngine
 
-            return AgenticEngine(environment)
-        case _:
-            return SearchEngine(environment)
+        return AgenticEngine(environment)
+    return SearchEngine(environment)

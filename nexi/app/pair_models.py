@@ -27,7 +27,7 @@ from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairMo
 from nexi.checking.quiz import MAX_PAIRS, Grade, GradedPairModel, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
-from nexi.events import Fact, Judged
+from nexi.events import Judged
 from nexi.files import read_json_object, write_json_object
 from nexi.model import MeteredLLM
 from nexi.net.addresses import is_loopback_url
@@ -342,11 +342,6 @@ def open_text_judge(ports: PortFactory, gate: ModelGate) -> Judge | None:
         return stand_in
     judge = RunJudge(ports.config, gate.open_llm(JUDGE), ports.clock, share=1.0, min_tokens=TEXT_ALLOWANCE_TOKENS)
     return judge.open(stand_in)
-
-
-def judge_of_run(facts: Sequence[Fact]) -> str:
-    """The name of the judge that a run asked, or ""."""
-    return next((fact.by for fact in facts if isinstance(fact, Judged) and fact.about == JUDGE), "")
 
 
 def _digest_pair(pair: tuple[str, str]) -> str:

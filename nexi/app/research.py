@@ -12,7 +12,7 @@ from nexi.agent import AgentLoop, AnswerChecker
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs, usable_tools
-from nexi.app.factory import built_in_llm, compare_texts, rate_report
+from nexi.app.factory import built_in_llm, compare_texts, rate_pages
 from nexi.app.resolve import estimate_research
 from nexi.app.run import RunEngine
 from nexi.budget import Budget, Meter
@@ -23,7 +23,7 @@ from nexi.reader import rebuild_page
 from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Orchestrator
 from nexi.research.outline import LENGTHS, Section, choose_evidence
-from nexi.research.planner import Agenda, PlanningContext, render_conversation
+from nexi.research.planner import Agenda, PlanningContext, render_conversation, split_question
 from nexi.research.reducer import fold
 from nexi.research.researcher import SharedResearchContext
 from nexi.research.state import MAX_PARALLEL_RESEARCHERS
@@ -31,7 +31,7 @@ from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, bui
 from nexi.runs.session import Session
 from nexi.tasks import catch_error, raise_error
 from nexi.text.scope import plausible_day
-from nexi.types import Answer, Message, PageView
+from nexi.types import Answer, Answered, Message, PageView
 
 TOKENS_PER_QUOTED_WORD = 2  # with its citation
 
@@ -159,7 +159,7 @@ class _ResearchAssembly:
         return self._lead.metered_llm("answer")
 
     def build_report_checker(self) -> AnswerChecker:
-        context = self._lead.build_context(self._environment.stop, rate_report)
+        context = self._lead.build_context(self._environment.stop, _rate_report)
         return AnswerChecker(context, self._lead.build_verifier(), drops_repeats=True)
 
     def write_report(self, question: str, headings: Mapping[str, str], title: str, words: int) -> str:
@@ -227,3 +227,13 @@ class _ResearchAssembly:
             components.cancel()
             await components.reader.report_prefetch()
         await self._indexer.close(at_once=at_once)
+
+
+def _rate_report(question: str, pages: Sequence[PageView], earlier: str = "") -> Answered:
+    """Whether pages answer the parts of a question: all of them, some, or none; where none, its words as a whole decide."""
+    ratings = {rate_pages(part, pages, earlier) for part in split_question(question)}
+    if "depends" in ratings:
+        return "depends"
+    if ratings == {"no"}:
+        return rate_pages(question, pages, earlier)
+    return ratings.pop() if len(ratings) == 1 else "likely"
