@@ -416,15 +416,15 @@ def _check_runs(config: Config) -> list[Check]:
     ids = runs.run_ids(MAX_CHECKED_RUNS)
     if not ids:
         return [Check("runs", True, "no runs yet")]
-    damage = find_damaged_runs(runs, ids)
+    damaged_logs, losses = find_damaged_runs(runs, ids)
     checks = []
-    if damage.logs:
-        cause = "damaged: " + ", ".join(damage.logs)
-        checks.append(Check("runs", False, f"{len(damage.logs)} of {len(ids)} run logs", cause, "nexi doctor --repair"))
-    if damage.evidence:
-        cause = "; ".join(f"run {run_id}: {why}" for run_id, why in list(damage.evidence.items())[:3])
+    if damaged_logs:
+        cause = "damaged: " + ", ".join(damaged_logs)
+        checks.append(Check("runs", False, f"{len(damaged_logs)} of {len(ids)} run logs", cause, "nexi doctor --repair"))
+    if losses:
+        cause = "; ".join(f"run {run_id}: {why}" for run_id, why in list(losses.items())[:3])
         fix = f"restore {runs.pages.root} from a backup; the answers are kept: nexi --show ID"
-        message = f"{len(damage.evidence)} of {len(ids)} runs cannot be replayed"
+        message = f"{len(losses)} of {len(ids)} runs cannot be replayed"
         checks.append(Check("runs evidence", False, message, cause, fix))
     return checks or [Check("runs", True, f"{len(ids)} newest runs, logs and page texts intact")]
 

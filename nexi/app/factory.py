@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from nexi.backends.container import Options as ContainerOptions
     from nexi.backends.sender import Sender
     from nexi.fetchers.cache import PageCache
-    from nexi.fetchers.webhook import WebhookSender
     from nexi.llm.openai.client import OpenAICompatible
     from nexi.stores.embedders.e5 import E5Encoder
 
+T = TypeVar("T")
 TIDY_EVERY_S = 24 * 3600
 MAX_MODELS = 64
 EMBEDDING_TIMEOUT_S = 60.0
@@ -99,10 +99,10 @@ class SharedClients:
         fresh.fetchers = fresh.given_fetchers = self.given_fetchers
         return fresh
 
-    def close_later(self, port: Any) -> Any:
+    def close_later(self, port: T) -> T:
         """Close a port with everything else, where it can be closed."""
-        if hasattr(port, "aclose"):
-            self._closing.push_async_callback(port.aclose)
+        if close := getattr(port, "aclose", None):
+            self._closing.push_async_callback(close)
         return port
 
     async def aclose(self) -> None:
@@ -383,8 +383,7 @@ class PortFactory:
         connections, contact = self.connections(), self.config.contact
         connections["no_proxy"] += no_proxy
         user_agent = f"nexi/{__version__} (mailto:{contact})" if contact else f"nexi/{__version__}"
-        sender: Sender = self.shared.close_later(Sender(user_agent=user_agent, **connections))
-        return sender
+        return self.shared.close_later(Sender(user_agent=user_agent, **connections))
 
     def _container(self) -> ContainerOptions | None:
         """The SearXNG to start at the first search; an instance that is named by its URL always wins."""
@@ -470,15 +469,6 @@ class PortFactory:
 
     def _direct_hosts(self) -> list[str]:
         return [host.strip() for host in self.config.no_proxy.split(",") if host.strip()]
-
-    def webhook_sender(self) -> WebhookSender:
-        """Whoever asks for it closes it."""
-        from nexi.fetchers.guard import AddressGuard
-        from nexi.fetchers.transport import Transport
-        from nexi.fetchers.webhook import WebhookSender
-
-        guard = AddressGuard(self.config.allow_private)
-        return WebhookSender(guard, Transport(guard, **self.connections()), self.clock, self.config.webhook_secret)
 
     def llm_at(self, endpoint: Endpoint) -> ports.LLM:
         """The client of an endpoint, one for each model. Raises ConfigError when there are too many."""

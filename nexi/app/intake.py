@@ -17,23 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.app.assembly import Nexi
-from nexi.app.documents import (
-    Skipped,
-    TwinFiles,
-    Vault,
-    files_in,
-    find_vault,
-    folders_in,
-    is_note,
-    read_document,
-    read_documents,
-)
+from nexi.app.documents import TwinFiles, Vault, files_in, find_vault, folders_in, read_document, read_documents
 from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory
 from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
 from nexi.app.knowledge import Knowledge, open_temporary_knowledge
-from nexi.app.local import full_error
 from nexi.app.zotero import TARGET, Library, find_library, read_running_library
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.files import is_existing_path
@@ -127,12 +116,10 @@ class DocumentIndexing:
     # files
 
     async def _take_folder(self, folder: Path) -> None:
-        items = await asyncio.to_thread(lambda: list(files_in(folder)))
-        files = [item for item in items if isinstance(item, Path)]
-        for item in items:
-            if isinstance(item, Skipped):
-                self.taken.skip(str(item.path.relative_to(folder)), item.reason)
-        self._twins = TwinFiles(files)
+        def skip(path: Path, reason: str) -> None:
+            self.taken.skip(str(path.relative_to(folder)), reason)
+
+        self._twins = TwinFiles(await asyncio.to_thread(lambda: list(files_in(folder, skip))))
         await self._take_files(self._twins.in_order(), folder)
         await self._forget_what_is_gone(folder)
 
@@ -147,9 +134,9 @@ class DocumentIndexing:
         try:
             config = self._nexi.config
             page, *others = pages = await read_documents(file, url, config.ocr_languages, config.personal_dir)
-            if self._vault and is_note(file):
+            if self._vault:
                 read = self._vault.read_page
-                page = await asyncio.to_thread(read, page, file.name) if len(page.text) > LONG else read(page, file.name)
+                page = await asyncio.to_thread(read, page, file) if len(page.text) > LONG else read(page, file)
         except FetchError as error:
             return self._report_refusal(name, error, total)
         if twin := self._twins.find_twin(file, page.text):
@@ -290,8 +277,7 @@ class DocumentIndexing:
         read, self._waiting = self._waiting, []
         if not read:
             return
-        if await self._knowledge.is_full():
-            raise full_error(self._knowledge.config.knowledge_max_mb)
+        await self._knowledge.require_room()
         intake = self.taken
         for one, report in zip(read, await self._index_pages([one.page for one in read]), strict=True):
             intake.warnings += [f for f in report.failures if f not in intake.warnings]
@@ -377,7 +363,6 @@ def _file_stamps(folder: Path) -> dict[Path, tuple[int, int]]:
     stamps = {}
     for file in files_in(folder):
         with suppress(OSError):
-            if isinstance(file, Path):
-                about = file.stat()
-                stamps[file] = (about.st_mtime_ns, about.st_size)
+            about = file.stat()
+            stamps[file] = (about.st_mtime_ns, about.st_size)
     return stamps

@@ -24,7 +24,7 @@ from nexi.text.excerpts import PASSAGE_GAP
 from nexi.text.scope import DocumentScope, asks_for_future, asks_for_past, find_periods, is_newer, order_versions, read_scope
 from nexi.tools.specs import LOCAL_SEARCH
 from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE
-from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
+from nexi.types import EVERYTHING, FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
 from nexi.urls import is_web_url
 
 NAME = "local"
@@ -44,12 +44,7 @@ class LocalBackend:
     filters = frozenset(("site", "time", "language"))
 
     def __init__(
-        self,
-        knowledge: Knowledge,
-        gate: ModelGate,
-        scope: Scope = Scope(),  # noqa: B008 - a frozen value
-        *,
-        is_about_question: bool = False,
+        self, knowledge: Knowledge, gate: ModelGate, scope: Scope = EVERYTHING, *, is_about_question: bool = False
     ) -> None:
         """`is_about_question` says that what is stored came with the question: it is what a search without results returns."""
         self._knowledge, self._gate, self._scope = knowledge, gate, scope
@@ -213,8 +208,7 @@ class PageIndexer:
             return IndexReport(page.url, "empty")
         try:
             knowledge = self._gate.ports.knowledge()
-            if await knowledge.is_full():
-                return await self._give_up(full_error(knowledge.config.knowledge_max_mb), page)
+            await knowledge.require_room()
             embeds = await knowledge.embeds_behind_a_run()
             indexer = await knowledge.indexer(self._gate, emit=QuietEmit(warn=self._gate.emit), embeds=embeds)
             return await indexer.index(page, tags)
@@ -232,8 +226,3 @@ class PageIndexer:
         """Store what is queued, but not for long, and not at all when the user stopped the run."""
         if self._queue:
             await self._queue.drain(0 if at_once else DRAIN_S)
-
-
-def full_error(most: int) -> StoreError:
-    fix = f"forget some of it with nexi sources rm, or: nexi config set knowledge_max_mb {most * 2}"
-    return StoreError("the knowledge store is full", cause=f"it has reached knowledge_max_mb, which is {most}", fix=fix)

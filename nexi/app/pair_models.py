@@ -151,10 +151,8 @@ def can_test_judge(config: Config) -> bool:
 
 async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float | None = None) -> Grade:
     """Test the configured judge now, whatever is kept, and keep the result. Raises NexiError where it could not be asked."""
-    judge, key = (
-        LlmJudge(llm, clock, prompts_folder=config.prompts_dir, max_cases=MAX_PAIRS),
-        judge_key(config, packaged_quiz()),
-    )
+    judge = LlmJudge(llm, clock, prompts_folder=config.prompts_dir, max_cases=MAX_PAIRS)
+    key = judge_key(config, packaged_quiz())
     return await _take_test(config, key, JudgePairModel(judge), clock, deadline=deadline, judge=judge)
 
 
@@ -348,7 +346,7 @@ def _digest_pair(pair: tuple[str, str]) -> str:
     return content_digest("\0".join(pair))[:16]
 
 
-class GapPairModel:
+class _GapPairModel:
     """The PairModel port over nothing: a model that cannot be used, whose every score says why."""
 
     def __init__(self, name: str, reason: str) -> None:
@@ -371,7 +369,7 @@ class InstalledPairModel:
         try:
             folder = installed_model(model_root(self._config))
         except StoreError as error:
-            return GapPairModel("the installed model", str(error))
+            return _GapPairModel("the installed model", str(error))
         if folder is None:
             return None
         if self._graded is None or self._opened is None or self._opened.digest != folder.digest:

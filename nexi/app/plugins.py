@@ -122,7 +122,7 @@ def _build(factory: Callable[..., Any], name: str, *given: Any) -> Any:
         raise ConfigError(f"the plug-in {name} cannot be started", cause=repr(error)[:300], fix=UPDATE_IT) from error
 
 
-class PluginInfo(Struct, frozen=True):
+class _PluginInfo(Struct, frozen=True):
     """A plug-in that is installed, used or not. `kinds` are among backend, fetcher and tool."""
 
     name: str
@@ -132,7 +132,7 @@ class PluginInfo(Struct, frozen=True):
     error: str = ""
 
 
-def list_plugins(config: Config) -> list[PluginInfo]:
+def list_plugins(config: Config) -> list[_PluginInfo]:
     """Every plug-in of installed packages and of the folder `plugins`, loaded to see whether it works."""
     from importlib.metadata import entry_points
 
@@ -144,7 +144,7 @@ def list_plugins(config: Config) -> list[PluginInfo]:
         kinds = tuple(kind for kind, is_offered in uses.items() if is_offered)
         conflicts = [kind for kind in kinds if file.name in own[kind]]
         error = f"nexi has a {conflicts[0]} of that name: rename the file" if conflicts else file.error
-        plugins.append(PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))
+        plugins.append(_PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))
     for kind, group in (("backend", backends.ENTRY_POINTS), ("fetcher", fetchers.ENTRY_POINTS)):
         for entry in entry_points(group=group):
             origin = f"the package {entry.dist.name}" if entry.dist else entry.value
@@ -153,7 +153,7 @@ def list_plugins(config: Config) -> list[PluginInfo]:
                 _load_entry_point(group, entry.name)
             except ConfigError as failure:
                 error = str(failure)
-            plugins.append(PluginInfo(entry.name, (kind,), origin, entry.name in chains[kind], error))
+            plugins.append(_PluginInfo(entry.name, (kind,), origin, entry.name in chains[kind], error))
     return plugins
 
 

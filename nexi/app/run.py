@@ -172,7 +172,7 @@ class Run:
 
     def suspend(self) -> None:
         """Stop logging: the run ends without a last fact and stays resumable."""
-        self.emit.seal()
+        self.emit.is_sealed = True
 
     @property
     def facts(self) -> tuple[events.Fact, ...]:

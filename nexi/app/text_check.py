@@ -215,7 +215,7 @@ class TextCheck:
                     failures.append((target, error))
                 continue
             path, is_folder = await asyncio.to_thread(place_of, target)
-            files += [f for f in await asyncio.to_thread(list, files_in(path)) if isinstance(f, Path)] if is_folder else [path]
+            files += await asyncio.to_thread(list, files_in(path)) if is_folder else [path]
         if len(files) > MAX_WHOLE_FILES:
             async with attach_files(self._nexi, self._ports, [str(file) for file in files]) as knowledge:
                 pages += await self._find_known(knowledge, sentences)

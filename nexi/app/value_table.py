@@ -89,9 +89,8 @@ class TableWork:
             else:
                 path, is_folder = place_of(target)
                 for file in files_in(path) if is_folder else [path]:
-                    if isinstance(file, Path):
-                        name = str(file.relative_to(path)) if is_folder else file.name
-                        documents.setdefault(str(file), (name, file))
+                    name = str(file.relative_to(path)) if is_folder else file.name
+                    documents.setdefault(str(file), (name, file))
         if not documents:
             raise QuestionError("there is no document to read", fix=NOTHING_TO_READ)
         if len(documents) > MAX_DOCUMENTS:

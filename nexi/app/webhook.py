@@ -19,7 +19,12 @@ async def send_notice(ports: PortFactory, run_id: str, mode: str, facts: Sequenc
     notice = _describe_end(run_id, mode, facts)
     if notice is None:
         return
-    sender = ports.webhook_sender()
+    from nexi.fetchers.guard import AddressGuard
+    from nexi.fetchers.transport import Transport
+    from nexi.fetchers.webhook import WebhookSender
+
+    guard = AddressGuard(ports.config.allow_private)
+    sender = WebhookSender(guard, Transport(guard, **ports.connections()), ports.clock, ports.config.webhook_secret)
     try:
         await sender.send(ports.config.webhook_url, run_id, json.dumps(notice).encode())
     except FetchError as error:
