@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -25,6 +24,7 @@ from nexi.plugins import (
 )
 from nexi.ports import ContentFetcher, SearchBackend
 from nexi.searcher import Searcher
+from nexi.tasks import gather_all
 from nexi.types import FetchLimits, PageView, Query, SearchOutcome
 
 CheckUrl: TypeAlias = Callable[[str], object]
@@ -174,11 +174,9 @@ async def search_as_plugin(name: str, queries: Sequence[str], api_key: str, time
     backend = backends.create_backend(name, settings, sender)
     searcher = Searcher(lambda: [backend], emit=QuietEmit(), clock=SystemClock())
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(searcher.search(Query(text))) for text in queries]
+        return await gather_all(searcher.search(Query(text)) for text in queries)
     finally:
         await sender.aclose()
-    return [task.result() for task in tasks]
 
 
 async def fetch_as_plugin(name: str, urls: Sequence[str], api_key: str, timeout_s: float) -> list[PageView]:
@@ -194,8 +192,6 @@ async def fetch_as_plugin(name: str, urls: Sequence[str], api_key: str, timeout_
         return PageView(url, title=page.title, text=page.text)
 
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(url)) for url in urls]
+        return await gather_all(one(url) for url in urls)
     finally:
         await fetcher.aclose()
-    return [task.result() for task in tasks]

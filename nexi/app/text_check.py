@@ -32,6 +32,7 @@ from nexi.checking.audit import check_citations
 from nexi.checking.recheck import Basis, SourceState, Verification, check_document, describe_failure, recheck, say_all
 from nexi.checking.sentences import read_answer
 from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
+from nexi.tasks import gather_all
 from nexi.text.chunking import headings_of
 from nexi.text.wordforms import word_terms
 from nexi.types import Page, Paper, Query, Source
@@ -74,8 +75,7 @@ class TextCheck:
         """Raises NexiError where there is no such text, NoEvidenceError where there is nothing to check it against."""
         request = self._request
         if not request.target.url:
-            target, runs = request.target, self._nexi.runs()
-            document = await asyncio.to_thread(document_of, target, runs, self._nexi.history())
+            document = await asyncio.to_thread(document_of, request.target, self._nexi.runs(), self._nexi.history())
         elif request.is_local:
             raise ConfigError("a page cannot be fetched within the local scope", fix="leave --local out, or give a file")
         else:
@@ -111,9 +111,7 @@ class TextCheck:
             return replace(source, title=title, imprint=replace(source.imprint, paper=paper))
 
         looked_up, rest = document.sources[:MAX_AUDITED_PAGES], document.sources[MAX_AUDITED_PAGES:]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(describe(source)) for source in looked_up]
-        return replace(document, sources=(*(task.result() for task in tasks), *rest))
+        return replace(document, sources=(*await gather_all(map(describe, looked_up)), *rest))
 
     async def _read_stored(self, document: Document) -> dict[int, str | None]:
         chain = self._ports.config.fetch_chain()
@@ -275,9 +273,8 @@ async def _fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Pag
             except FetchError as error:
                 return error
 
-    async with asyncio.TaskGroup() as group:
-        tasks = {source.number: group.create_task(one(source)) for source in sources}
-    return {number: task.result() for number, task in tasks.items()}
+    outcomes = await gather_all(map(one, sources))
+    return {source.number: outcome for source, outcome in zip(sources, outcomes, strict=True)}
 
 
 def _state_of(source: Source, text: str | None, *, is_new: bool = False) -> SourceState:
