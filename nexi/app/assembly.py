@@ -26,7 +26,7 @@ from nexi.app.pages import read_page
 from nexi.app.plain_model import PlainModel
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
-from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
+from nexi.app.resolve import LocalModelProbe, ModelProbe, ResolvedRun, resolve, resolve_config
 from nexi.app.resume import Replay
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.app.search_engine import SearchEngine
@@ -35,17 +35,7 @@ from nexi.budget import Budget, Meter, smallest_limit
 from nexi.config import Config
 from nexi.errors import ConfigError, FetchError, NexiError
 from nexi.events import Judged
-from nexi.ports import (
-    LLM,
-    Clock,
-    Emit,
-    HistoryStore,
-    PageStore,
-    PersonalState,
-    RunLog,
-    RunStore,
-    SpaceStore,
-)
+from nexi.ports import LLM, Clock, Emit, HistoryStore, PageStore, PersonalState, RunLog, RunStore, SpaceStore
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
@@ -79,7 +69,7 @@ class Nexi:
     ) -> None:
         clock = clock or SystemClock()
         self.ports = PortFactory(config, SharedClients(config, clock, llms or {}, backends, fetchers, state))
-        self._probe: ModelProbe = probe or (NoProbe() if llms else LocalModelProbe(clock))
+        self._probe: ModelProbe | None = probe or (None if llms else LocalModelProbe(clock))
         self._search_service: SearchService | None = None
         self._replaced: list[SharedClients] = []
 
@@ -101,8 +91,8 @@ class Nexi:
     def build_for_guests(self) -> Nexi:
         """A `Nexi` with the same model and web and nothing that the owner keeps, for a caller that enters and leaves it."""
         config = self.config.for_guests()
-        guests = Nexi(config, clock=self.clock, probe=self._probe)
-        guests.ports = PortFactory(config, self.ports.shared.renew())
+        guests = Nexi(config, clock=self.clock)
+        guests.ports, guests._probe = PortFactory(config, self.ports.shared.renew()), self._probe
         return guests
 
     # what it is made of
@@ -201,8 +191,7 @@ class Nexi:
         budget = budget_for(self.config, request.limits)
         tokens, cost = smallest_limit(budget.max_tokens, quota.tokens), smallest_limit(budget.max_cost, quota.cost)
         is_quota = (tokens, cost) != (budget.max_tokens, budget.max_cost)
-        limits = replace(request.limits, max_tokens=tokens, max_cost=cost, is_quota=is_quota)
-        return replace(request, limits=limits)
+        return replace(request, limits=replace(request.limits, max_tokens=tokens, max_cost=cost, is_quota=is_quota))
 
     def search(self, question: str | RunRequest, *, session: Session | None = None) -> RunOpening:
         """`run` for a question that is answered in one conversation."""
