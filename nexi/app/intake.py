@@ -49,14 +49,6 @@ class Step(Struct, frozen=True):
     total: int = 0
 
 
-class _Read(Struct, frozen=True):
-    """A document that waits to be stored with others, and of how many it is one."""
-
-    page: Page
-    name: str
-    total: int
-
-
 @dataclass
 class Intake:
     """What became of what was given."""
@@ -97,7 +89,7 @@ class DocumentIndexing:
         self.folders = Folders(nexi.config.personal_dir / "state" / "folders.json")
         self.taken = Intake()
         self._done = 0
-        self._waiting: list[_Read] = []
+        self._waiting: list[tuple[Page, str, int]] = []  # to be stored together, each with its name and of how many it is one
         self._twins = TwinFiles(())
         self._vault: Vault | None = None
 
@@ -150,8 +142,8 @@ class DocumentIndexing:
             addresses = [source.url async for source in self._knowledge.sources() if source.url.partition("#")[0] == url]
             await self._forget([address for address in addresses if address not in current])
         for one in (page, *others):
-            self._waiting.append(_Read(one, name if one.url == url else f"{name}: {one.title}", total))
-            if len(self._waiting) >= MAX_BATCH_FILES or sum(len(read.page.text) for read in self._waiting) >= MAX_BATCH_CHARS:
+            self._waiting.append((one, name if one.url == url else f"{name}: {one.title}", total))
+            if len(self._waiting) >= MAX_BATCH_FILES or sum(len(each.text) for each, *_ in self._waiting) >= MAX_BATCH_CHARS:
                 await self._store_queued()
         return None
 
@@ -210,7 +202,7 @@ class DocumentIndexing:
             urls.add(url)
             authors, day, tags = ", ".join(item.authors), normalise_date(item.date), tuple(f"#{tag}" for tag in item.tags)
             page = Page(url, render_item(item), item.title, author=authors, published=day, fetcher="file", tags=tags)
-            self._waiting.append(_Read(page, item.title, len(library.items)))
+            self._waiting.append((page, item.title, len(library.items)))
             if len(self._waiting) >= MAX_BATCH_FILES:
                 await self._store_queued()
             for file in map(Path, item.files):
@@ -223,7 +215,7 @@ class DocumentIndexing:
                 except FetchError as error:
                     self._report_refusal(file.name, error)
                 else:
-                    self._waiting.append(_Read(replace(page, title=item.title), file.name, len(library.items)))
+                    self._waiting.append((replace(page, title=item.title), file.name, len(library.items)))
         await self._store_queued()
         prefix = self.folders.address_of(library.folder / library.base, library.folder, library.program)
         stored_urls = [s.url async for s in self._knowledge.sources() if s.url.startswith(f"{prefix}/")]
@@ -248,7 +240,7 @@ class DocumentIndexing:
                 return None
         if is_feed or not (is_xml and "sitemap" in url.rpartition("/")[2].lower()):
             # a page, or the own text of a feed none of whose entries can be read
-            self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
+            self._waiting.append((replace(page, url=page.final_url or url), url, 1))
             return await self._store_queued()
         urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
         if len(urls) > MAX_PAGES:
@@ -274,24 +266,23 @@ class DocumentIndexing:
 
     async def _store_queued(self) -> None:
         """Store what was read, in one transaction, and tell of each. Raises StoreError."""
-        read, self._waiting = self._waiting, []
-        if not read:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
             return
         await self._knowledge.require_room()
-        intake = self.taken
-        for one, report in zip(read, await self._index_pages([one.page for one in read]), strict=True):
+        intake, reports = self.taken, await self._index_pages([page for page, *_ in waiting])
+        for (page, name, total), report in zip(waiting, reports, strict=True):
             intake.warnings += [f for f in report.failures if f not in intake.warnings]
             if report.outcome == "empty":
-                intake.skip(one.name, "no text in it")
+                intake.skip(name, "no text in it")
             else:
-                if one.page.truncated:
-                    length = len(one.page.text)
-                    intake.warnings.append(f"{one.name} is too long: only its first {length:,} characters were indexed")
-                if one.page.unread:
-                    intake.warnings.append(f"{one.name}: {one.page.unread}")
+                if page.truncated:
+                    intake.warnings.append(f"{name} is too long: only its first {len(page.text):,} characters were indexed")
+                if page.unread:
+                    intake.warnings.append(f"{name}: {page.unread}")
                 intake.outcomes[report.outcome] += 1
                 intake.chunks += report.chunks if report.outcome == "stored" else 0
-            self._report_step(one.name, report.outcome, one.total)
+            self._report_step(name, report.outcome, total)
 
     async def _index_pages(self, pages: Sequence[Page]) -> list[IndexReport]:
         """Without vectors from now on where the store has those of another embedder."""
