@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from nexi import fetchers
-from nexi.app import Nexi, fetch_as_plugin
+from nexi.app import Nexi
+from nexi.app.plugins import fetch_as_plugin
 from nexi.backends.sender import BackendRequest, Sender
 from nexi.config import Config, load_config
 from nexi.errors import BackendError, ConfigError, FetchError, LLMError, NexiError

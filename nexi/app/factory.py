@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from nexi.llm.openai.client import OpenAICompatible
     from nexi.stores.embedders.e5 import E5Encoder
 
-T = TypeVar("T")
 TIDY_EVERY_S = 24 * 3600
 MAX_MODELS = 64
 EMBEDDING_TIMEOUT_S = 60.0
@@ -99,10 +98,10 @@ class SharedClients:
         fresh.fetchers = fresh.given_fetchers = self.given_fetchers
         return fresh
 
-    def close_later(self, port: T) -> T:
+    def close_later(self, port: Any) -> Any:
         """Close a port with everything else, where it can be closed."""
-        if close := getattr(port, "aclose", None):
-            self._closing.push_async_callback(close)
+        if hasattr(port, "aclose"):
+            self._closing.push_async_callback(port.aclose)
         return port
 
     async def aclose(self) -> None:
@@ -383,7 +382,8 @@ class PortFactory:
         connections, contact = self.connections(), self.config.contact
         connections["no_proxy"] += no_proxy
         user_agent = f"nexi/{__version__} (mailto:{contact})" if contact else f"nexi/{__version__}"
-        return self.shared.close_later(Sender(user_agent=user_agent, **connections))
+        sender: Sender = self.shared.close_later(Sender(user_agent=user_agent, **connections))
+        return sender
 
     def _container(self) -> ContainerOptions | None:
         """The SearXNG to start at the first search; an instance that is named by its URL always wins."""

@@ -61,8 +61,7 @@ class LocalBackend:
         )
         try:
             retriever = await self._knowledge.retriever(self._gate)
-            most = min(MAX_PASSAGES, query.count * PASSAGES_PER_HIT)
-            passages = await retriever.search(query.text, scope, most)
+            passages = await retriever.search(query.text, scope, min(MAX_PASSAGES, query.count * PASSAGES_PER_HIT))
             if newest := await self._find_newest(query.text, scope, passages):
                 passages = [*await retriever.search(query.text, replace(scope, urls=(newest,)), PASSAGES_PER_HIT), *passages]
             groups: dict[str, list[Passage]] = {}

@@ -125,8 +125,8 @@ def judge_key(config: Config, quiz: Quiz) -> str:
     return f"{endpoint.label} {quiz.digest} {content_digest(prompt)[:8]}"
 
 
-def _model_key(folder: ModelFolder, quiz: Quiz) -> str:
-    return f"{folder.name} {folder.digest} {quiz.digest}"
+def _model_key(folder: ModelFolder) -> str:
+    return f"{folder.name} {folder.digest} {packaged_quiz().digest}"
 
 
 def kept_judge_grade(config: Config) -> Grade | None:
@@ -138,7 +138,7 @@ def kept_judge_grade(config: Config) -> Grade | None:
 
 def kept_model_grade(config: Config, folder: ModelFolder) -> Grade | None:
     with suppress(NexiError):
-        return grade_book(config).grade(_model_key(folder, packaged_quiz()))
+        return grade_book(config).grade(_model_key(folder))
     return None
 
 
@@ -158,7 +158,7 @@ async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float
 
 async def grade_model(config: Config, folder: ModelFolder, model: PairModel, clock: Clock) -> Grade:
     """The same for an installed cross-encoder."""
-    return await _take_test(config, _model_key(folder, packaged_quiz()), model, clock)
+    return await _take_test(config, _model_key(folder), model, clock)
 
 
 async def _take_test(
@@ -167,8 +167,7 @@ async def _take_test(
     quiz, start = packaged_quiz(), clock.monotonic()
     grade = grade_scores(quiz, await take_quiz(model, quiz, deadline=deadline))
     spent, seconds = judge.spent if judge else Usage(cost=None), round(clock.monotonic() - start, 1)
-    day = clock.now().date().isoformat()
-    grade = replace(grade, seconds=seconds, tested_at=day, tokens=spent.total, cost=spent.cost)
+    grade = replace(grade, seconds=seconds, tested_at=clock.now().date().isoformat(), tokens=spent.total, cost=spent.cost)
     with suppress(StoreError):  # a grade that cannot be kept still holds for this run
         await asyncio.to_thread(grade_book(config).put, key, grade)
     return grade

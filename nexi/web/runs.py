@@ -221,7 +221,7 @@ async def _show_result(request: Request) -> Response:
     if form and form not in EXPORT_FORMATS:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
     form = form or next((known.name for known in EXPORT_FORMATS.values() if known.media_type in accepted), "json")
-    log = None if host.is_active(run_id) else await host.open_log(run_id)
+    log = None if host.get_active(run_id) else await host.open_log(run_id)
     if log is None or not log.has_ended:
         fix = "follow its events, or stop it"
         raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix=fix, retry_after=1)
