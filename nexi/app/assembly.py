@@ -135,9 +135,8 @@ class Nexi:
         """A run to enter: `async with nexi.run(request) as run`. Raises QuestionError or ConfigError at once. A `session`
         carries on a conversation of this process, `request.continues` one of the run logs; a `log` is of a run made before."""
         self.check_request(request)
-        closing = AsyncExitStack()
 
-        async def prepare() -> Run:
+        async def prepare(closing: AsyncExitStack) -> Run:
             conversation = session or Session()
             if session is None and request.continues == LAST_RUN:
                 conversation = await load_last_conversation(self.runs(), self.history())
@@ -148,7 +147,7 @@ class Nexi:
             admitted = request if log else await self.admit(request)
             return await self._build_run(admitted, closing, conversation, RecordedRun(), log)
 
-        return RunOpening(prepare, closing)
+        return RunOpening(prepare)
 
     async def _build_run(
         self, request: RunRequest, closing: AsyncExitStack, session: Session, recorded: RecordedRun, log: RunLog | None = None
@@ -215,15 +214,14 @@ class Nexi:
     def resume(self, run_id: str, *, changes: RunRequest | None = None, pace: Pace | None = None) -> RunOpening:
         """A run that was cut off or ended early, to enter and go on with; what its log holds is not asked for again. `changes`
         may name another model and limits; `pace` lets recorded waits take their time. Entering raises StoreError."""
-        closing = AsyncExitStack()
 
-        async def prepare() -> Run:
+        async def prepare(closing: AsyncExitStack) -> Run:
             runs = self.runs()
             started, recorded = await asyncio.to_thread(resume.reopen_run, runs, run_id, pace=pace)
             session = await resume.session_of(started, runs, recorded.facts)
             return await self._build_run(resume.request_to_resume(started, changes), closing, session, recorded)
 
-        return RunOpening(prepare, closing)
+        return RunOpening(prepare)
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
@@ -236,7 +234,7 @@ class Nexi:
 
         async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=(), state=self.state) as nexi:
 
-            async def prepare() -> Run:
+            async def prepare(_: AsyncExitStack) -> Run:
                 resolved = resume.resolve_replay(started, config)
                 return Run(nexi.ports, resolved, _build_engine, session=session, recorded=recorded)
 

@@ -422,7 +422,7 @@ class PortFactory:
     def tidy(self) -> None:
         """Once a day, announce and later delete runs beyond what the config keeps. Errors are ignored: best effort."""
         stamp = self.config.personal_dir / "state" / "tidied"
-        try:
+        with suppress(OSError, StoreError):
             if stamp.exists() and self.clock.now().timestamp() - stamp.stat().st_mtime < TIDY_EVERY_S:
                 return
             make_private_directory(stamp.parent)
@@ -433,8 +433,6 @@ class PortFactory:
             else:
                 self.retention().tidy(keep_days, max_mb)
             self.page_cache().sweep()
-        except (OSError, StoreError):
-            return
 
     def _fetcher_settings(self, name: str) -> FetcherSettings:
         config = self.config

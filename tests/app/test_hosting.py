@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -336,7 +336,7 @@ async def test_a_server_without_runs_ends_at_once(make_config: Make) -> None:
 async def test_a_run_that_is_being_opened_is_given_up_when_its_server_ends(make_config: Make) -> None:
     entered, is_given_up = asyncio.Event(), False
 
-    async def prepare() -> Run:
+    async def prepare(_: AsyncExitStack) -> Run:
         nonlocal is_given_up
         entered.set()
         try:
