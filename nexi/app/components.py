@@ -191,7 +191,7 @@ class RunComponents:
         if not (by_model and knows_more and is_asked):
             return stand_in  # also for quotations: it costs nothing
         if self._judge is None:
-            self._judge = RunJudge(config, self.metered_llm(JUDGE), self.ports.clock)
+            self._judge = RunJudge(config, self.metered_llm(JUDGE))
         return self._judge.open(stand_in)
 
     def build_loop(self, stop: asyncio.Event) -> AgentLoop:

@@ -80,12 +80,11 @@ class Knowledge:
         return self._store
 
     def _make_store(self) -> KnowledgeStore:
-        config = self.config
+        config, state = self.config, self._ports.shared.state
         if config.qdrant_url:
-            state = self._ports.shared.state
             remote: KnowledgeStore = _open_qdrant(config, state.knowledge_sharing.list_owners if state else dict)
             return remote
-        if state := self._ports.shared.state:
+        if state:
             return state.knowledge
         from nexi.stores.sqlite import SqliteStore
 

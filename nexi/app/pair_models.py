@@ -216,18 +216,11 @@ class RunJudge:
     fact of the run, so that a replay, which has no budget, asks the same questions."""
 
     def __init__(
-        self,
-        config: Config,
-        llm: MeteredLLM,
-        clock: Clock,
-        *,
-        share: float = JUDGE_SHARE,
-        min_tokens: int = MIN_ALLOWANCE_TOKENS,
+        self, config: Config, llm: MeteredLLM, *, share: float = JUDGE_SHARE, min_tokens: int = MIN_ALLOWANCE_TOKENS
     ) -> None:
         """`share` is of the work's limit on tokens; without one it is at least `min_tokens`."""
-        self._config, self._llm, self._clock = config, llm, clock
-        self._share, self._min_tokens = share, min_tokens
-        self._judge = LlmJudge(llm, clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
+        self._config, self._llm, self._share, self._min_tokens = config, llm, share, min_tokens
+        self._judge = LlmJudge(llm, llm.clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
         self._allowance = 0
         self._test_tokens = 0
         self._turn = asyncio.Lock()
@@ -279,7 +272,7 @@ class RunJudge:
         key = judge_key(config, packaged_quiz())
         if grade := await asyncio.to_thread(book.grade, key):
             return grade
-        now = self._clock.now()
+        now = self._llm.clock.now()
         if self._llm.replay.is_replay_only:
             raise NexiError(f"{name} was not tested when this run was recorded")
         if failure := await asyncio.to_thread(book.failure, key, now):
@@ -293,9 +286,9 @@ class RunJudge:
         if is_too_dear or not meter.can_make_calls(2):  # the test, and what it is for
             cause = f"the test does not fit into {self._share:.0%} of the budget of this run"
             raise NexiError(f"{name} could not be tested", cause=cause, fix=PROBE)
-        latest = self._clock.monotonic() + MAX_TEST_S
+        latest = self._llm.clock.monotonic() + MAX_TEST_S
         try:
-            grade = await grade_judge(config, self._llm, self._clock, deadline=min(latest, deadline or latest))
+            grade = await grade_judge(config, self._llm, self._llm.clock, deadline=min(latest, deadline or latest))
         except NexiError as error:
             with suppress(StoreError):
                 await asyncio.to_thread(book.put_failure, key, error.cause or error.message, now)
@@ -329,16 +322,16 @@ class RecordedPairModel:
         return [score for _, score in rows]
 
 
-def open_text_judge(ports: PortFactory, gate: ModelGate) -> Judge | None:
+def open_text_judge(gate: ModelGate) -> Judge | None:
     """Who judges a text that is checked outside a run: the judge as far as its test allows, else the installed model."""
-    if not ports.config.verify_judge:
+    config = gate.ports.config
+    if not config.verify_judge:
         return None
-    local = ports.local_model().pair_model()
+    local = gate.ports.local_model().pair_model()
     stand_in = PairJudge(local) if local else None
-    if ports.config.endpoint(JUDGE).is_extractive or not gate.may_ask(JUDGE):
+    if config.endpoint(JUDGE).is_extractive or not gate.may_ask(JUDGE):
         return stand_in
-    judge = RunJudge(ports.config, gate.open_llm(JUDGE), ports.clock, share=1.0, min_tokens=TEXT_ALLOWANCE_TOKENS)
-    return judge.open(stand_in)
+    return RunJudge(config, gate.open_llm(JUDGE), share=1.0, min_tokens=TEXT_ALLOWANCE_TOKENS).open(stand_in)
 
 
 def _digest_pair(pair: tuple[str, str]) -> str:

@@ -90,7 +90,7 @@ class TextCheck:
         texts = await self._read_stored(document)
         is_fetched = request.refetch or bool(request.target.url)
         pages = await _fetch_pages(document.sources, fetch_fresh) if is_fetched else None
-        return await recheck(document, texts, pages, judge=open_text_judge(self._ports, self._gate), deadline=self._deadline())
+        return await recheck(document, texts, pages, judge=open_text_judge(self._gate), deadline=self._deadline())
 
     async def _add_records(self, document: Document) -> Document:
         """The document with the records of the papers whose DOI is in an address: one may be retracted since it was cited."""
@@ -155,7 +155,7 @@ class TextCheck:
                 case _:
                     states.append(SourceState(source, "unread", f"an audit reads at most {MAX_AUDITED_PAGES} pages"))
         texts = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
-        judge = open_text_judge(self._ports, self._gate)
+        judge = open_text_judge(self._gate)
         return await check_citations(document, texts, tuple(states), judge=judge, deadline=self._deadline())
 
     # a text without citations
@@ -182,7 +182,7 @@ class TextCheck:
         for number, (url, error) in enumerate(evidence.failures, first + len(evidence.pages)):
             states.append(describe_failure(Source(number, url), error))
         document = replace(document, sources=tuple(state.source for state in states))
-        judge, deadline = open_text_judge(self._ports, self._gate), self._deadline()
+        judge, deadline = open_text_judge(self._gate), self._deadline()
         verification = await check_document(document, texts, tuple(states), basis=basis, judge=judge, deadline=deadline)
         return replace(verification, gap=say_all(verification.gap, evidence.gap))
 

@@ -60,7 +60,7 @@ class Bench:
         metered = MeteredLLM(
             self.llm, "judge", self.meter, self.facts, clock, TokenCounter("cl100k_base"), 32_000, replay=track or AgentReplay()
         )
-        self.judge = RunJudge(config, metered, clock).open(None)
+        self.judge = RunJudge(config, metered).open(None)
 
     async def ask(self) -> tuple[str, str, JudgeFigure | None]:
         """The finding on one sentence, why there is none, and who made it."""
