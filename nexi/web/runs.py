@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import RunLimits, RunRequest, check_run_id, result_of
-from nexi.app.feeds import FeedItem, Mark, format_sse, mark_of
+from nexi.app.feeds import FeedItem, Mark, mark_of
 from nexi.app.hosting import DOOR, RunHost
 from nexi.app.request import AGENTIC_SETTINGS
 from nexi.errors import NexiError
@@ -208,7 +208,7 @@ async def follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) -> 
 async def _send_items(items: AsyncGenerator[FeedItem | None, None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(items):
         async for item in items:
-            yield format_sse(item) if item else b": still here\n\n"
+            yield item.frame if item else b": still here\n\n"
 
 
 @CONTRACT.serve(
