@@ -187,8 +187,7 @@ class PortFactory:
             services = self._open_services()
         except ConfigError:
             return None  # `nexi doctor` says so; a page is read without its record
-        names = [name for name in RECORD_SERVICES if self.can_use_extra(name) and name in services]
-        backends = [backend for name in names if (backend := self.extra_backend(name))]
+        backends = [b for name in RECORD_SERVICES if name in services and (b := self.extra_backend(name))]
         return await find_record(doi, backends) if backends else None
 
     def searcher(

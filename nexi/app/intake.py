@@ -254,12 +254,12 @@ class DocumentIndexing:
         """The pages of a site by its sitemaps: those that its robots.txt names, or /sitemap.xml. Raises NexiError."""
         if not is_web_url(url):
             raise NexiError(f"{url[:200]} has no sitemap", cause="it is no web address", fix="write it in full, like https://…")
-        try:
+        sitemaps: list[str] = []
+        with suppress(FetchError):
             robots = await self._nexi.fetch(join(url, "/robots.txt"))
-        except FetchError:
-            robots = None
-        lines = [line for line in robots.text.splitlines() if line.lower().startswith("sitemap:")] if robots else []
-        for sitemap in [address for line in lines for address in find_urls(line)] or [join(url, "/sitemap.xml")]:
+            lines = (line for line in robots.text.splitlines() if line.lower().startswith("sitemap:"))
+            sitemaps = [address for line in lines for address in find_urls(line)]
+        for sitemap in sitemaps or [join(url, "/sitemap.xml")]:
             await self._take_site(sitemap)
 
     # both

@@ -137,16 +137,10 @@ def _make_hit(passages: Sequence[Passage]) -> Hit:
 
 async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
     """The pages from which this very question was answered, while all of them are stored and none is out of date."""
-
-    def earlier() -> list[str]:
-        for entry in knowledge.history().read(HISTORY_LOOKED_AT).entries:
-            is_same = _normalise_question(entry.query) == _normalise_question(question)
-            if is_same and extract_citation_markers(entry.answer):
-                return list(entry.urls)
-        return []
-
     try:
-        urls = await asyncio.to_thread(earlier)
+        history = await asyncio.to_thread(knowledge.history().read, HISTORY_LOOKED_AT)
+        same = (e for e in history.entries if _normalise_question(e.query) == _normalise_question(question))
+        urls = next((entry.urls for entry in same if extract_citation_markers(entry.answer)), ())
         store = await knowledge.open_store() if urls else None
         rows = [await store.source(url) for url in urls] if store else []
     except StoreError:
