@@ -70,14 +70,14 @@ async def _extract_with_llm(content: str, query: str, instructions: str, llm: LL
 
 class JinaSearchBackend:
     async def search(self, queries: list[str], api_key: str, timeout: float = 30, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
-        from nexi.app import search_as_plugin
+        from nexi.app.plugins import search_as_plugin
 
         return render_searches(await search_as_plugin("jina", queries, api_key, timeout))
 
 
 class JinaContentFetcher:
     async def fetch(self, urls: list[str], api_key: str, timeout: float = 40, verbose: bool = False) -> dict[str, Any]:  # noqa: ASYNC109 - the seeds' signature
-        from nexi.app import fetch_as_plugin
+        from nexi.app.plugins import fetch_as_plugin
 
         views = await fetch_as_plugin("jina", urls, api_key, timeout)
         return {"pages": [{"url": v.url, "content": v.text, **({"error": v.error} if v.error else {})} for v in views]}

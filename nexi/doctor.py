@@ -269,7 +269,7 @@ def _check_window(config: Config, role: EndpointRole, server: LocalServer | None
 
 def _plan_search_checks(nexi: Nexi) -> list[NamedCheck]:
     try:
-        return [(f"search {backend.name}", _check_search(nexi, backend)) for backend in nexi.backends()]
+        return [(f"search {backend.name}", _check_search(nexi, backend)) for backend in nexi.ports.backends()]
     except NexiError as error:
         keep = "; to keep it: nexi config set searxng_url http://127.0.0.1:8080" if "SEARXNG_URL" in error.fix else ""
         problem = Check("search", False, error.message, error.cause, error.fix + keep)
@@ -284,7 +284,7 @@ async def examine_services(load: Callable[[], Config] = load_config) -> DoctorRe
     """Call every open service once with a query it must know. Tells which of them answer from here."""
     config, environment = load(), DEFAULT_ENVIRONMENT
     async with Nexi(config.override(search_backend="services"), clock=environment.clock) as nexi:
-        federation: Any = nexi.backends()[0]
+        federation: Any = nexi.ports.backends()[0]
         members = [federation.member(name) for name in getattr(federation, "services", ())]
         work = [(f"service {member.name}", _check_search(nexi, member, is_service=True)) for member in members]
         checks = await _run_checks(work, environment)
@@ -306,11 +306,11 @@ async def _check_search(nexi: Nexi, backend: SearchBackend, *, is_service: bool 
 
 async def _check_fetch(nexi: Nexi) -> list[Check]:
     """The fetchers exist, and the guard and each fetcher refuse private addresses."""
-    config, fetchers = nexi.config, nexi.fetchers()
+    config, fetchers = nexi.config, nexi.ports.fetchers()
     refused_urls = []
     for url in FORBIDDEN_URLS:
         try:
-            nexi.check_url(url)
+            nexi.ports.check_url(url)
         except FetchError:
             refused_urls.append(url)
     for fetcher in fetchers if refused_urls else ():
@@ -416,15 +416,15 @@ def _check_runs(config: Config) -> list[Check]:
     ids = runs.run_ids(MAX_CHECKED_RUNS)
     if not ids:
         return [Check("runs", True, "no runs yet")]
-    damage = find_damaged_runs(runs, ids)
+    damaged_logs, losses = find_damaged_runs(runs, ids)
     checks = []
-    if damage.logs:
-        cause = "damaged: " + ", ".join(damage.logs)
-        checks.append(Check("runs", False, f"{len(damage.logs)} of {len(ids)} run logs", cause, "nexi doctor --repair"))
-    if damage.evidence:
-        cause = "; ".join(f"run {run_id}: {why}" for run_id, why in list(damage.evidence.items())[:3])
+    if damaged_logs:
+        cause = "damaged: " + ", ".join(damaged_logs)
+        checks.append(Check("runs", False, f"{len(damaged_logs)} of {len(ids)} run logs", cause, "nexi doctor --repair"))
+    if losses:
+        cause = "; ".join(f"run {run_id}: {why}" for run_id, why in list(losses.items())[:3])
         fix = f"restore {runs.pages.root} from a backup; the answers are kept: nexi --show ID"
-        message = f"{len(damage.evidence)} of {len(ids)} runs cannot be replayed"
+        message = f"{len(losses)} of {len(ids)} runs cannot be replayed"
         checks.append(Check("runs evidence", False, message, cause, fix))
     return checks or [Check("runs", True, f"{len(ids)} newest runs, logs and page texts intact")]
 

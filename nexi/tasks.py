@@ -94,6 +94,13 @@ async def run_in_group(work: Callable[[asyncio.TaskGroup], Awaitable[T]]) -> T:
     return raise_error(outcome)
 
 
+async def gather_all(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of several pieces of work, in their order. One that fails cancels the others."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(work) for work in works]
+    return [task.result() for task in tasks]
+
+
 async def run_unless_stopped(work: Coroutine[Any, Any, T], stop: asyncio.Event) -> T | StopReason:
     """Return the work's result, or CANCELLED as soon as `stop` is set, once the work has ended."""
     task, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())

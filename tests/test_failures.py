@@ -116,7 +116,7 @@ class Bench:
     def fetch_url(self, url: str, **settings: Any) -> NexiError:
         async def fetch() -> None:
             async with Nexi(self.config(**settings)) as nexi:
-                await nexi.fetchers()[0].fetch(url, FetchLimits(max_bytes=10_000))
+                await nexi.ports.fetchers()[0].fetch(url, FetchLimits(max_bytes=10_000))
 
         return failure_of(lambda: asyncio.run(fetch()))
 

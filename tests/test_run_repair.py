@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nexi.app.bundle import write_bundle
-from nexi.app.integrity import RunDamage, find_damaged_runs, repair_logs
+from nexi.app.integrity import find_damaged_runs, repair_logs
 from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.events import ModelAsked, PageFetched, RunFinished, RunStarted, Warned
@@ -131,8 +131,8 @@ def test_lost_page_texts_are_named_by_replay_bundle_and_doctor(make_config: Make
     with pytest.raises(StoreError, check=has_code("damaged_evidence", cause)):
         write_bundle(runs, whole.id, bundle, [])
     assert not bundle.exists()
-    damage = find_damaged_runs(runs, runs.run_ids())
-    assert (damage.logs, list(damage.evidence)) == ((), [whole.id])
+    damaged_logs, losses = find_damaged_runs(runs, runs.run_ids())
+    assert (damaged_logs, list(losses)) == ([], [whole.id])
 
 
 def test_a_replay_that_lost_a_reply_says_so(make_config: Make) -> None:
@@ -142,7 +142,7 @@ def test_a_replay_that_lost_a_reply_says_so(make_config: Make) -> None:
     path = log_of(runs, whole.id)
     replies = [number for number, line in enumerate(path.read_bytes().split(b"\n"), 1) if b'"model_replied"' in line]
     flip(path, replies[1])
-    assert find_damaged_runs(runs, runs.run_ids()) == RunDamage((whole.id,), {})
+    assert find_damaged_runs(runs, runs.run_ids()) == ([whole.id], {})
     assert len(repair_logs(runs)[0]) == 1
     with pytest.raises(StoreError, check=has_code("damaged_evidence", "1 of its facts")):
         replayed(config, whole.id)

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import pytest
 
 from nexi import fetchers
-from nexi.app import Nexi, fetch_as_plugin
+from nexi.app import Nexi
+from nexi.app.plugins import fetch_as_plugin
 from nexi.backends.sender import BackendRequest, Sender
 from nexi.config import Config, load_config
 from nexi.errors import BackendError, ConfigError, FetchError, LLMError, NexiError
@@ -132,7 +133,7 @@ def test_the_environment_names_the_certificates(tmp_path: Path) -> None:
 async def test_what_is_not_there_is_refused_before_a_search_begins(name: str, tmp_path: Path) -> None:
     async with Nexi(Config(home=tmp_path).override(**{name: str(tmp_path / "none")})) as nexi:
         with pytest.raises(ConfigError, check=has_code("config")) as caught:
-            nexi.check()
+            nexi.ports.check()
     error: NexiError = caught.value
     assert str(tmp_path / "none") in error.cause
 

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
     from nexi.app.assembly import Nexi as Nexi
     from nexi.app.clock import SystemClock as SystemClock
     from nexi.app.emit import QuietEmit as QuietEmit
-    from nexi.app.factory import container_lifecycle as container_lifecycle
-    from nexi.app.factory import container_options as container_options
     from nexi.app.history import open_runs as open_runs
-    from nexi.app.plugins import fetch_as_plugin as fetch_as_plugin
-    from nexi.app.plugins import search_as_plugin as search_as_plugin
     from nexi.app.request import LAST_RUN as LAST_RUN
     from nexi.app.request import RunLimits as RunLimits
     from nexi.app.request import RunRequest as RunRequest
@@ -45,9 +41,7 @@ else:
         "nexi.app.assembly": ("Nexi",),
         "nexi.app.clock": ("SystemClock",),
         "nexi.app.emit": ("QuietEmit",),
-        "nexi.app.factory": ("container_lifecycle", "container_options"),
         "nexi.app.history": ("open_runs",),
-        "nexi.app.plugins": ("fetch_as_plugin", "search_as_plugin"),
         "nexi.app.request": ("LAST_RUN", "RunLimits", "RunRequest"),
         "nexi.app.run": ("Run", "RunOpening", "RunResult", "error_of", "result_of"),
         "nexi.app.value_table": ("TableRequest",),

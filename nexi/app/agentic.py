@@ -17,54 +17,44 @@ from nexi.app.request import AGENTIC_SETTINGS
 from nexi.app.run import RunEngine
 from nexi.config import Config
 from nexi.errors import ConfigError
-from nexi.knowledge.agentic import Web
-from nexi.knowledge.agentic import agentic_search as search
+from nexi.knowledge.agentic import Web, agentic_search
 from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.settings import KnowledgeSettings
-from nexi.ports import LLM
 from nexi.tasks import catch_error, raise_error
 from nexi.types import Answer, Query, SearchOutcome, StopReason
 
 
-async def _search_with_web(components: RunComponents, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The four stages; every model call, search and page is metered, logged and not paid for twice."""
-    ports = components.ports
-    if ports.is_offline:
-        return await _search_store_alone(components, options)
-    judge = None if ports.config.endpoint("judge").is_extractive else components.metered_llm("judge")
-    web = Web(ports.searcher(components.emit, components.replay).search, components.reader.read)
-    return await _run_search(components, options, judge, web)
+async def _find_nothing(query: Query) -> SearchOutcome:
+    return SearchOutcome(query.text)
 
 
-async def _search_store_alone(components: RunComponents, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the store holds now, at once: nothing is fetched, and no model is waited for."""
-
-    async def find(query: Query) -> SearchOutcome:
-        return SearchOutcome(query.text)
-
-    return await _run_search(components, {**options, "max_iterations": 1}, None, Web(find, components.reader.read))
-
-
-async def _run_search(components: RunComponents, options: Mapping[str, Any], judge: LLM | None, web: Web) -> dict[str, Any]:
-    config = components.ports.config
+async def _search(components: RunComponents, options: Mapping[str, Any], *, is_at_once: bool = False) -> dict[str, Any]:
+    """The four stages; every model call, search and page is metered, logged and not paid for twice. With `is_at_once`, what the
+    store holds now: nothing is fetched, and no model is waited for."""
+    ports, llm = components.ports, None
+    web = Web(_find_nothing, components.reader.read)
+    if is_at_once or ports.is_offline:
+        options = {**options, "max_iterations": 1}
+    else:
+        web = replace(web, search=ports.searcher(components.emit, components.replay).search)
+        llm = None if ports.config.endpoint("judge").is_extractive else components.metered_llm("judge")
     has_details = components.environment.recorded.has_setting("agentic_details")
-    settings = replace(_agentic_settings(config, options), follows_pages=has_details)
-    agentic_judge = AgenticJudge(
-        judge,
-        emit=components.emit,
-        temperature=settings.llm_temperature,
-        deadline=components.meter.deadline,
-        prompts_folder=config.prompts_dir,
-    )
+    settings = replace(_agentic_settings(ports.config, options), follows_pages=has_details)
     async with AsyncExitStack() as closing:
-        knowledge = components.ports.knowledge()
+        knowledge = ports.knowledge()
         if components.replay.is_replay_only:  # an empty one takes in the recorded pages and leaves the user's as it is
-            knowledge = await closing.enter_async_context(open_temporary_knowledge(components.ports, ""))
-        return await search(
+            knowledge = await closing.enter_async_context(open_temporary_knowledge(ports, ""))
+        return await agentic_search(
             components.question,
             retriever=await knowledge.retriever(components.gate),
             indexer=await knowledge.indexer(components.gate, embeds=await knowledge.embeds_behind_a_run()),
-            judge=agentic_judge,
+            judge=AgenticJudge(
+                llm,
+                emit=components.emit,
+                temperature=settings.llm_temperature,
+                deadline=components.meter.deadline,
+                prompts_folder=ports.config.prompts_dir,
+            ),
             web=web,
             emit=components.emit,
             settings=settings,
@@ -100,7 +90,7 @@ class AgenticEngine(RunEngine):
         environment, reason = self._environment, StopReason.FINAL_ANSWER
         components = RunComponents(environment, tasks)
         stopping = tasks.create_task(environment.stop.wait())
-        searching = tasks.create_task(catch_error(_search_with_web(components, self._asked)))
+        searching = tasks.create_task(catch_error(_search(components, self._asked)))
         deadline = environment.meter.deadline
         seconds_left = None if deadline is None else max(0.0, deadline - environment.ports.clock.monotonic())
         await asyncio.wait((searching, stopping), timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
@@ -109,7 +99,7 @@ class AgenticEngine(RunEngine):
             searching.cancel()
             await asyncio.wait((searching,))
         is_cut = searching.cancelled()
-        outcome = await catch_error(_search_store_alone(components, self._asked)) if is_cut else searching.result()
+        outcome = await catch_error(_search(components, self._asked, is_at_once=True)) if is_cut else searching.result()
         components.reader.cancel()
         stopping.cancel()
         response = raise_error(outcome)

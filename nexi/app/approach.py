@@ -38,11 +38,11 @@ def choose_approach(config: Config, model: LocalModel | None = None) -> tuple[Ap
     endpoint = config.endpoint("answer")
     if endpoint.is_extractive:
         return "tools", False
-    is_small = is_small_model(endpoint.model, model)
+    is_small = _is_small_model(endpoint.model, model)
     return _kept_approach(config) or ("passages" if is_small else ""), is_small
 
 
-def is_small_model(name: str, model: LocalModel | None = None) -> bool:
+def _is_small_model(name: str, model: LocalModel | None = None) -> bool:
     """Whether a model has at most about 9 billion parameters, by its server's word or by its name."""
     sizes = [float(size) / (1 if unit in "bB" else 1000) for size, unit in _SIZE.findall(name)]
     billions = (model.billions if model else None) or max(sizes, default=0.0)

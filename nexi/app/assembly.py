@@ -23,11 +23,10 @@ from nexi.app.local import LocalBackend
 from nexi.app.local_scope import restrict_to_local
 from nexi.app.open_question import OpenQuestion, find_open_question
 from nexi.app.pages import read_page
-from nexi.app.pair_models import judge_of_run
 from nexi.app.plain_model import PlainModel
 from nexi.app.recorded import RecordedRun
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
-from nexi.app.resolve import LocalModelProbe, ModelProbe, NoProbe, ResolvedRun, resolve, resolve_config
+from nexi.app.resolve import LocalModelProbe, ModelProbe, ResolvedRun, resolve, resolve_config
 from nexi.app.resume import Replay
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
 from nexi.app.search_engine import SearchEngine
@@ -35,19 +34,8 @@ from nexi.app.spaces import enter_space, open_space_knowledge
 from nexi.budget import Budget, Meter, smallest_limit
 from nexi.config import Config
 from nexi.errors import ConfigError, FetchError, NexiError
-from nexi.ports import (
-    LLM,
-    Clock,
-    ContentFetcher,
-    Emit,
-    HistoryStore,
-    PageStore,
-    PersonalState,
-    RunLog,
-    RunStore,
-    SearchBackend,
-    SpaceStore,
-)
+from nexi.events import Judged
+from nexi.ports import LLM, Clock, Emit, HistoryStore, PageStore, PersonalState, RunLog, RunStore, SpaceStore
 from nexi.runs.recording import Pace
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
@@ -81,7 +69,7 @@ class Nexi:
     ) -> None:
         clock = clock or SystemClock()
         self.ports = PortFactory(config, SharedClients(config, clock, llms or {}, backends, fetchers, state))
-        self._probe: ModelProbe = probe or (NoProbe() if llms else LocalModelProbe(clock))
+        self._probe: ModelProbe | None = probe or (None if llms else LocalModelProbe(clock))
         self._search_service: SearchService | None = None
         self._replaced: list[SharedClients] = []
 
@@ -103,8 +91,8 @@ class Nexi:
     def build_for_guests(self) -> Nexi:
         """A `Nexi` with the same model and web and nothing that the owner keeps, for a caller that enters and leaves it."""
         config = self.config.for_guests()
-        guests = Nexi(config, clock=self.clock, probe=self._probe)
-        guests.ports = PortFactory(config, self.ports.shared.renew())
+        guests = Nexi(config, clock=self.clock)
+        guests.ports, guests._probe = PortFactory(config, self.ports.shared.renew()), self._probe
         return guests
 
     # what it is made of
@@ -120,12 +108,6 @@ class Nexi:
     def gate(self, *, is_local: bool = False) -> ModelGate:
         """The way to models for work outside a run, which has no budget of its own; quotas count it."""
         return open_gate(self.ports, is_local=is_local)
-
-    def backends(self) -> tuple[SearchBackend, ...]:
-        return self.ports.backends()
-
-    def fetchers(self) -> tuple[ContentFetcher, ...]:
-        return self.ports.fetchers()
 
     def knowledge(self) -> Knowledge:
         return self.ports.knowledge()
@@ -147,19 +129,14 @@ class Nexi:
     def pages(self) -> PageStore:
         return self.ports.pages()
 
-    def check(self) -> None:
-        """Refuse what cannot work before anything is spent. Raises ConfigError."""
-        self.ports.check()
-
     # runs
 
     def run(self, request: RunRequest, *, session: Session | None = None, log: RunLog | None = None) -> RunOpening:
         """A run to enter: `async with nexi.run(request) as run`. Raises QuestionError or ConfigError at once. A `session`
         carries on a conversation of this process, `request.continues` one of the run logs; a `log` is of a run made before."""
         self.check_request(request)
-        closing = AsyncExitStack()
 
-        async def prepare() -> Run:
+        async def prepare(closing: AsyncExitStack) -> Run:
             conversation = session or Session()
             if session is None and request.continues == LAST_RUN:
                 conversation = await load_last_conversation(self.runs(), self.history())
@@ -170,7 +147,7 @@ class Nexi:
             admitted = request if log else await self.admit(request)
             return await self._build_run(admitted, closing, conversation, RecordedRun(), log)
 
-        return RunOpening(prepare, closing)
+        return RunOpening(prepare)
 
     async def _build_run(
         self, request: RunRequest, closing: AsyncExitStack, session: Session, recorded: RecordedRun, log: RunLog | None = None
@@ -188,7 +165,7 @@ class Nexi:
             attached = await closing.enter_async_context(attach_files(self, ports, request.attachments))
         elif request.space:
             attached = await open_space_knowledge(ports, request.space)
-        return Run(ports, resolved, build_engine, session=session, recorded=recorded, attached=attached, log=log)
+        return Run(ports, resolved, _build_engine, session=session, recorded=recorded, attached=attached, log=log)
 
     def check_request(self, request: RunRequest) -> None:
         """Refuse a request that cannot become a run. Raises QuestionError or ConfigError."""
@@ -198,7 +175,7 @@ class Nexi:
         """Count a new run; its request with what its space says, within what its person may still use. Raises NexiError with
         the code quota_reached, model_refused or no_such_space."""
         if request.continues and not request.space:
-            request = replace(request, space=await self._space_of(request.continues))
+            request = replace(request, space=await asyncio.to_thread(self._find_space, request.continues))
         if request.space:
             request = await enter_space(self.ports, request)
         if (state := self.state) is None:
@@ -213,8 +190,7 @@ class Nexi:
         budget = budget_for(self.config, request.limits)
         tokens, cost = smallest_limit(budget.max_tokens, quota.tokens), smallest_limit(budget.max_cost, quota.cost)
         is_quota = (tokens, cost) != (budget.max_tokens, budget.max_cost)
-        limits = replace(request.limits, max_tokens=tokens, max_cost=cost, is_quota=is_quota)
-        return replace(request, limits=limits)
+        return replace(request, limits=replace(request.limits, max_tokens=tokens, max_cost=cost, is_quota=is_quota))
 
     def search(self, question: str | RunRequest, *, session: Session | None = None) -> RunOpening:
         """`run` for a question that is answered in one conversation."""
@@ -224,20 +200,11 @@ class Nexi:
         """`run` for a deep question: a plan, researchers in rounds, and a report."""
         return self.run(_request_for(question, "research"), session=session)
 
-    def agentic(self, question: str | RunRequest) -> RunOpening:
-        """`run` for the seed's agentic search: the store first, and of the web only what is missing."""
-        return self.run(_request_for(question, "agentic"))
-
-    async def _space_of(self, run_id: str) -> str:
+    def _find_space(self, run_id: str) -> str:
         """The space of the run that a question continues, while there is one. Raises StoreError."""
-        runs, spaces = self.runs(), self.spaces()
-
-        def find() -> str:
-            summaries = runs.list_runs(1) if run_id == LAST_RUN else runs.read_summaries([run_id])
-            addresses = [space.address for space in spaces.list_all()] if any(run.space for run in summaries) else []
-            return next((run.space for run in summaries if run.space in addresses), "")
-
-        return await asyncio.to_thread(find)
+        summaries = self.runs().list_runs(1) if run_id == LAST_RUN else self.runs().read_summaries([run_id])
+        addresses = [space.address for space in self.spaces().list_all()] if any(run.space for run in summaries) else []
+        return next((run.space for run in summaries if run.space in addresses), "")
 
     def _ports_within(self, is_local: bool) -> PortFactory:
         """The ports for work outside a run, under the scope `local` if it is asked for. Raises ConfigError."""
@@ -247,29 +214,29 @@ class Nexi:
     def resume(self, run_id: str, *, changes: RunRequest | None = None, pace: Pace | None = None) -> RunOpening:
         """A run that was cut off or ended early, to enter and go on with; what its log holds is not asked for again. `changes`
         may name another model and limits; `pace` lets recorded waits take their time. Entering raises StoreError."""
-        closing = AsyncExitStack()
 
-        async def prepare() -> Run:
+        async def prepare(closing: AsyncExitStack) -> Run:
             runs = self.runs()
             started, recorded = await asyncio.to_thread(resume.reopen_run, runs, run_id, pace=pace)
             session = await resume.session_of(started, runs, recorded.facts)
             return await self._build_run(resume.request_to_resume(started, changes), closing, session, recorded)
 
-        return RunOpening(prepare, closing)
+        return RunOpening(prepare)
 
     async def replay(self, run_id: str) -> Replay:
         """A finished run played again from its log, with no network. Raises StoreError."""
         runs = self.runs()
         started, recorded, answer = await asyncio.to_thread(resume.read_finished_run, runs, run_id)
-        llm, judge = resume.RecordedLLM(started.model), resume.RecordedLLM(judge_of_run(recorded.facts) or started.model)
-        llms = {"answer": llm, "extract": llm, "judge": judge}
+        judge = next((fact.by for fact in recorded.facts if isinstance(fact, Judged) and fact.about == "judge"), "")
+        llm = resume.RecordedLLM(started.model)
+        llms = {"answer": llm, "extract": llm, "judge": resume.RecordedLLM(judge or started.model)}
         session, config = await resume.session_of(started, runs, recorded.facts), resume.config_of_run(started, self.config)
 
         async with Nexi(config, clock=self.clock, llms=llms, backends=(), fetchers=(), state=self.state) as nexi:
 
-            async def prepare() -> Run:
+            async def prepare(_: AsyncExitStack) -> Run:
                 resolved = resume.resolve_replay(started, config)
-                return Run(nexi.ports, resolved, build_engine, session=session, recorded=recorded)
+                return Run(nexi.ports, resolved, _build_engine, session=session, recorded=recorded)
 
             try:
                 outcome = Replay(run_id, answer, await RunOpening(prepare).drive())
@@ -286,7 +253,7 @@ class Nexi:
 
     async def agentic_search(self, query: str, **settings: Any) -> dict[str, Any]:
         """The seed's JSON of a search that reads what the store lacks. `settings` are of AGENTIC_SETTINGS. Raises NexiError."""
-        result = await self.agentic(RunRequest(query, agentic=settings, keeps_log=False)).drive()
+        result = await self.run(RunRequest(query, mode="agentic", agentic=settings, keeps_log=False)).drive()
         response: dict[str, Any] = json.loads(result.answer.text)
         return response
 
@@ -364,10 +331,6 @@ class Nexi:
             raise FetchError("pictures are not fetched here", reason="blocked", fix="nexi config set show_pictures true")
         return await fetcher.fetch_picture(url)
 
-    def check_url(self, url: str) -> object:
-        """Refuse an address the guard refuses. Raises FetchError."""
-        return self.ports.check_url(url)
-
 
 def _clean_query(query: Query | str) -> Query:
     query = Query(query) if isinstance(query, str) else query
@@ -378,16 +341,14 @@ def _request_for(question: str | RunRequest, mode: RunMode) -> RunRequest:
     return RunRequest(question, mode=mode) if isinstance(question, str) else replace(question, mode=mode)
 
 
-def build_engine(environment: RunEnvironment) -> RunEngine:
+def _build_engine(environment: RunEnvironment) -> RunEngine:
     """The engine of a run's mode."""
-    match environment.request.mode:
-        case "research":
-            from nexi.app.research import ResearchEngine
+    if environment.request.mode == "research":
+        from nexi.app.research import ResearchEngine
 
-            return ResearchEngine(environment)
-        case "agentic":
-            from nexi.app.agentic import AgenticEngine
+        return ResearchEngine(environment)
+    if environment.request.mode == "agentic":
+        from nexi.app.agentic import AgenticEngine
 
-            return AgenticEngine(environment)
-        case _:
-            return SearchEngine(environment)
+        return AgenticEngine(environment)
+    return SearchEngine(environment)

@@ -13,7 +13,7 @@ from nexi.agent.context import RatePages
 from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs
-from nexi.app.factory import adds_answer, built_in_llm, choose_passages, rate_pages
+from nexi.app.factory import built_in_llm, rate_pages
 from nexi.app.local import LocalBackend, LocalFetcher
 from nexi.app.pages import long_page_limits
 from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
@@ -35,7 +35,7 @@ from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
-from nexi.types import Hit, Page
+from nexi.types import Hit, Page, PageView
 
 MAX_EXTRACT_BYTES = 60_000
 EXTRACT_PROMPT_TOKENS = 500
@@ -191,7 +191,7 @@ class RunComponents:
         if not (by_model and knows_more and is_asked):
             return stand_in  # also for quotations: it costs nothing
         if self._judge is None:
-            self._judge = RunJudge(config, self.metered_llm(JUDGE), self.ports.clock)
+            self._judge = RunJudge(config, self.metered_llm(JUDGE))
         return self._judge.open(stand_in)
 
     def build_loop(self, stop: asyncio.Event) -> AgentLoop:
@@ -224,8 +224,8 @@ class RunComponents:
             meter=self.meter,
             emit=self.emit,
             rate_pages=rate,
-            choose_passages=choose_passages,
-            adds_answer=adds_answer,
+            choose_passages=_choose_passages,
+            adds_answer=_adds_answer,
             has_own_files=self.environment.has_own_files,
             clock=self.ports.clock,
             counter=self.gate.counter,
@@ -241,6 +241,18 @@ class RunComponents:
         used = self.gate.counter.upper_bound(self.session.messages) // BYTES_PER_TOKEN
         free = window - used - min(config.max_output_tokens, window // 4)
         return max(free, window // 3) * BYTES_PER_TOKEN
+
+
+def _choose_passages(question: str, pages: Sequence[PageView]) -> str:
+    from nexi.llm.extractive.guidance import choose_passages  # with the first page, as in `rate_pages`
+
+    return choose_passages(question, pages)
+
+
+def _adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
+    from nexi.llm.extractive.guidance import adds_answer
+
+    return adds_answer(question, text, quotation, titles)
 
 
 def secrets_of(config: Config) -> tuple[str, ...]:

@@ -70,8 +70,7 @@ async def restore_sources(session: Session, runs: RunStore, sources: Sequence[So
     session.book = CitationBook(hit_key, sources)
     for source in sources:
         session.allow_urls([source.url])
-        text = await runs.pages.get(source.digest)
-        if text is not None:
+        if (text := await runs.pages.get(source.digest)) is not None:
             session.add_page(source.url, Page(source.url, text, title=source.title, final_url=source.url))
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -52,39 +52,34 @@ _NAMES = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes(), t
 _TOP_LEVEL = re.compile(r"\n(?=\n*[^\s#/*}\])])")
 
 
-class Skipped(Struct, frozen=True):
-    """A file that was not taken, and why."""
-
-    path: Path
-    reason: str
-
-
-def files_in(folder: Path) -> Iterator[Path | Skipped]:
-    """The regular files below a folder in the order of their names; what is passed over comes with its reason."""
+def files_in(folder: Path, skip: Callable[[Path, str], object] = lambda path, reason: None) -> Iterator[Path]:
+    """The regular files below a folder in the order of their names; `skip` is told what is passed over, and why."""
     folders_left = [folder]
     while folders_left:
         here = folders_left.pop()
         try:
             entries = sorted(os.scandir(here), key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(here, error.strerror or "it cannot be read")
+            skip(here, error.strerror or "it cannot be read")
             continue
         folders: list[Path] = []
         for entry in entries:
             path = Path(entry.path)
             if entry.is_symlink():
-                yield Skipped(path, "a link")
+                skip(path, "a link")
             elif entry.is_dir(follow_symlinks=False):
                 if entry.name in _NAMES.ignored or (here.name, entry.name) == BACKUPS:
-                    yield Skipped(path, "an ignored folder")
+                    skip(path, "an ignored folder")
                 else:
                     folders.append(path)
             elif not entry.is_file(follow_symlinks=False):
-                yield Skipped(path, "no regular file")
+                skip(path, "no regular file")
             elif is_store_file(path):
-                yield Skipped(path, OWN_STORE)
-            else:  # a report must not become a source of the next answer
-                yield Skipped(path, "a report by nexi") if is_report_name(entry.name) else path
+                skip(path, OWN_STORE)
+            elif is_report_name(entry.name):  # it must not become a source of the next answer
+                skip(path, "a report by nexi")
+            else:
+                yield path
         folders_left += reversed(folders)
 
 
@@ -217,23 +212,24 @@ class Vault:
     def __init__(self, folder: Path, program: Program) -> None:
         self.folder, self.program = folder, program
 
-    def read_page(self, page: Page, name: str) -> Page:
-        """The page of a note, from that of its file."""
-        note = read_note(page.text, name, lambda mark: self._blocks.get(mark, ""))
+    def read_page(self, page: Page, file: Path) -> Page:
+        """The page of a note, from that of its file; other files of the vault are as they are."""
+        if not _is_note(file):
+            return page
+        note = read_note(page.text, file.name, lambda mark: self._blocks.get(mark, ""))
         tags = tuple(f"#{tag}" for tag in note.tags)
         return replace(page, text=note.text, title=note.title, published=note.published, updated=note.updated, tags=tags)
 
     @cached_property
     def _blocks(self) -> dict[str, str]:
         blocks: dict[str, str] = {}
-        for file in files_in(self.folder):
-            if isinstance(file, Path) and is_note(file):
-                with suppress(OSError):
-                    blocks.update(find_blocks(file.read_text("utf-8", "replace"), file.name))
+        for file in filter(_is_note, files_in(self.folder)):
+            with suppress(OSError):
+                blocks.update(find_blocks(file.read_text("utf-8", "replace"), file.name))
         return blocks
 
 
-def is_note(file: Path) -> bool:
+def _is_note(file: Path) -> bool:
     return file.suffix.lower() == ".md"
 
 

@@ -40,11 +40,7 @@ class RunEmit:
         self._causes = {fact.cause for fact in before if isinstance(fact, Warned) and fact.cause}
         self._publish = publish
         self._last: asyncio.Future[None] | None = None
-        self.is_sealed = False
-
-    def seal(self) -> None:
-        """Commit nothing more: the log stays as it is, so that the run can be resumed."""
-        self.is_sealed = True
+        self.is_sealed = False  # then nothing more is committed: the log stays as it is, so that the run can be resumed
 
     async def __call__(self, fact: Fact) -> None:
         if isinstance(fact, Warned) and self._is_known(fact.cause):
@@ -70,7 +66,7 @@ class RunEmit:
         try:
             await log.append(fact)
         except RunTakenError:
-            self.seal()  # whoever has the run now writes what follows
+            self.is_sealed = True  # whoever has the run now writes what follows
             raise
         except StoreError as error:
             trouble = error

@@ -16,10 +16,11 @@ from nexi.types import ToolSpec
 
 
 def usable_tools(environment: RunEnvironment) -> list[str]:
-    """Every extra tool that can be used here."""
-    if environment.recorded.facts:
-        return _recorded_tools(environment)
+    """Every extra tool that can be used here; a resumed run keeps its own."""
     config = environment.config
+    if environment.recorded.facts:
+        names, backends = environment.recorded.settings.get("tools"), _list_backends(config)
+        return [name for name in names if name in backends] if isinstance(names, list) else []
     backends_allowed = {*config.search_chain(), *config.service_names(), "ripgrep"} if environment.request.services else None
     calls_tools = not config.endpoint("answer").is_extractive
     backends = {tool: name for tool, name in _list_backends(config).items() if calls_tools or name not in config.tools}
@@ -30,7 +31,7 @@ def usable_tools(environment: RunEnvironment) -> list[str]:
 def wanted_tools(environment: RunEnvironment) -> list[str]:
     """The extra tools of an ordinary search: those that are set up, for a model that chooses among tools itself."""
     if environment.recorded.facts:
-        return _recorded_tools(environment)
+        return usable_tools(environment)
     config = environment.config
     if environment.is_small_model or environment.approach == "passages" or config.endpoint("answer").is_extractive:
         return []
@@ -59,8 +60,3 @@ def build_extra_searchers(ports: PortFactory, tools: Iterable[str], emit: Emit, 
 def _list_backends(config: Config) -> dict[str, str]:
     """The backend of each tool; one of the user has the name of its file."""
     return {**BACKENDS_OF_TOOLS, **{name.replace("-", "_"): name for name in config.tools}}
-
-
-def _recorded_tools(environment: RunEnvironment) -> list[str]:
-    names, backends = environment.recorded.settings.get("tools"), _list_backends(environment.config)
-    return [name for name in names if name in backends] if isinstance(names, list) else []

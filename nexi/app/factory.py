@@ -17,7 +17,6 @@ from nexi import __version__, ports
 from nexi.app.clock import SystemClock
 from nexi.app.plugins import as_backend, as_fetcher, backend_plugin, fetcher_plugin, is_local_tool
 from nexi.app.retention import RetentionNotice
-from nexi.app.webhook import check_webhook
 from nexi.backends import Settings as BackendSettings
 from nexi.backends import create_backend, require_backend
 from nexi.backends import is_available as is_backend_available
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from nexi.backends.container import Options as ContainerOptions
     from nexi.backends.sender import Sender
     from nexi.fetchers.cache import PageCache
-    from nexi.fetchers.webhook import WebhookSender
     from nexi.llm.openai.client import OpenAICompatible
     from nexi.stores.embedders.e5 import E5Encoder
 
@@ -58,6 +56,7 @@ BUNDLED_ENCODINGS = ("cl100k_base", "o200k_base")
 OFFLINE_BACKENDS = ("ripgrep",)
 RECORD_SERVICES = ("crossref", "openalex", "europepmc", "unpaywall")  # who is asked for a paper by its DOI
 ENGINE_KEY = "searxng:"
+MIN_WEBHOOK_SECRET_CHARS = 16
 
 
 # An adapter whose libraries are heavy, or that few runs need, is imported by the method that builds it.
@@ -120,11 +119,7 @@ class _LimitedModel:
     """The LLM port around a model that is asked at most so often at once; what that one has beyond the port stays in reach."""
 
     def __init__(self, llm: ports.LLM, limit: ports.ConcurrencyLimit) -> None:
-        self._llm, self._limit = llm, limit
-
-    @property
-    def name(self) -> str:
-        return self._llm.name
+        self._llm, self._limit, self.name = llm, limit, llm.name
 
     async def complete(self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **options: Any) -> Reply:
         async with self._limit.acquire():
@@ -192,8 +187,7 @@ class PortFactory:
             services = self._open_services()
         except ConfigError:
             return None  # `nexi doctor` says so; a page is read without its record
-        names = [name for name in RECORD_SERVICES if self.can_use_extra(name) and name in services]
-        backends = [backend for name in names if (backend := self.extra_backend(name))]
+        backends = [b for name in RECORD_SERVICES if name in services and (b := self.extra_backend(name))]
         return await find_record(doi, backends) if backends else None
 
     def searcher(
@@ -318,7 +312,10 @@ class PortFactory:
         if self.shared.fetchers is None:
             self._fetch_chain()
         self.config.trust.check()
-        check_webhook(self.config)
+        if self.config.webhook_url and len(self.config.webhook_secret) < MIN_WEBHOOK_SECRET_CHARS:
+            cause = f"a notice is signed with a secret of at least {MIN_WEBHOOK_SECRET_CHARS} characters"
+            fix = "nexi config set webhook_secret < FILE"
+            raise ConfigError("webhook_url is set without webhook_secret", cause=cause, fix=fix)
         if self.config.tokenizer_encoding not in BUNDLED_ENCODINGS:
             from nexi.token_counter import get_encoding
 
@@ -424,7 +421,7 @@ class PortFactory:
     def tidy(self) -> None:
         """Once a day, announce and later delete runs beyond what the config keeps. Errors are ignored: best effort."""
         stamp = self.config.personal_dir / "state" / "tidied"
-        try:
+        with suppress(OSError, StoreError):
             if stamp.exists() and self.clock.now().timestamp() - stamp.stat().st_mtime < TIDY_EVERY_S:
                 return
             make_private_directory(stamp.parent)
@@ -435,8 +432,6 @@ class PortFactory:
             else:
                 self.retention().tidy(keep_days, max_mb)
             self.page_cache().sweep()
-        except (OSError, StoreError):
-            return
 
     def _fetcher_settings(self, name: str) -> FetcherSettings:
         config = self.config
@@ -471,15 +466,6 @@ class PortFactory:
 
     def _direct_hosts(self) -> list[str]:
         return [host.strip() for host in self.config.no_proxy.split(",") if host.strip()]
-
-    def webhook_sender(self) -> WebhookSender:
-        """Whoever asks for it closes it."""
-        from nexi.fetchers.guard import AddressGuard
-        from nexi.fetchers.transport import Transport
-        from nexi.fetchers.webhook import WebhookSender
-
-        guard = AddressGuard(self.config.allow_private)
-        return WebhookSender(guard, Transport(guard, **self.connections()), self.clock, self.config.webhook_secret)
 
     def llm_at(self, endpoint: Endpoint) -> ports.LLM:
         """The client of an endpoint, one for each model. Raises ConfigError when there are too many."""
@@ -596,32 +582,6 @@ def rate_pages(question: str, pages: Sequence[PageView], earlier: str = "") -> A
     from nexi.llm.extractive.composition import rate_pages as rate
 
     return rate(question, pages, compare_texts, earlier)
-
-
-def rate_report(question: str, pages: Sequence[PageView], earlier: str = "") -> Answered:
-    """Whether pages answer the parts of a question: all of them, some, or none; where none, its words as a whole decide."""
-    from nexi.research.planner import split_question
-
-    ratings = {rate_pages(part, pages, earlier) for part in split_question(question)}
-    if "depends" in ratings:
-        return "depends"
-    if ratings == {"no"}:
-        return rate_pages(question, pages, earlier)
-    return ratings.pop() if len(ratings) == 1 else "likely"
-
-
-def choose_passages(question: str, pages: Sequence[PageView]) -> str:
-    """What of the pages a small model is given; "" where it should not be asked."""
-    from nexi.llm.extractive.guidance import choose_passages as choose
-
-    return choose(question, pages)
-
-
-def adds_answer(question: str, text: str, quotation: str, titles: str) -> bool:
-    """Whether a text says more than its question and the titles of its pages, and names only what the quotation names."""
-    from nexi.llm.extractive.guidance import adds_answer as adds
-
-    return adds(question, text, quotation, titles)
 
 
 def factory_for(config: Config) -> PortFactory:

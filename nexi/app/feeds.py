@@ -10,6 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -31,11 +32,17 @@ class Mark(Struct, frozen=True):
         return f"{self.fact}.{self.delta}" if self.delta else str(self.fact)
 
 
-class FeedItem(Struct, frozen=True):
+class FeedItem(Struct, frozen=True, dict=True):
     """One event and its place."""
 
     mark: Mark
     event: Event
+
+    @cached_property
+    def frame(self) -> bytes:
+        """The event as a server-sent event: JSON in ASCII, so that no text can break the frame."""
+        data = json.dumps(encode(self.event), separators=(",", ":"))
+        return f"id: {self.mark}\nevent: {self.event.kind}\ndata: {data}\n\n".encode("ascii")
 
 
 def mark_of(text: str) -> Mark | None:
@@ -44,19 +51,12 @@ def mark_of(text: str) -> Mark | None:
     return Mark(int(match[1]), int(match[2] or 0)) if match else None
 
 
-def format_sse(item: FeedItem) -> bytes:
-    """An event as a server-sent event: JSON in ASCII, so that no text can break the frame."""
-    data = json.dumps(encode(item.event), separators=(",", ":"))
-    return f"id: {item.mark}\nevent: {item.event.kind}\ndata: {data}\n\n".encode("ascii")
-
-
 class Feed:
     """The events of one run, as far as it has come. One writer, any number of readers, one event loop."""
 
     def __init__(self, before: Iterable[Fact] = (), *, pace_s: float = PACE_S) -> None:
         self._pace_s = pace_s
         self._items: list[FeedItem] = []
-        self._frames: list[bytes | None] = []
         self._after: list[int] = [0]  # by number of facts: the index of the first item after them
         self._deltas = 0
         self._here = Mark()
@@ -81,7 +81,6 @@ class Feed:
                 return
         self._here = Mark(self._here.fact + 1) if fact else Mark(self._here.fact, self._here.delta + 1)
         self._items.append(FeedItem(self._here, event))
-        self._frames.append(None)
         if fact:
             self._after.append(len(self._items))
         self._wake_readers()
@@ -117,8 +116,8 @@ class Feed:
             while not (self.has_ended and index == len(self._items)):
                 due = self._due  # of now: what comes while a batch is on its way rings for the next
                 if index < len(self._items):
-                    here, index = index, len(self._items)
-                    yield b"".join(map(self._frame_at, range(here, index)))
+                    batch, index = self._items[index:], len(self._items)
+                    yield b"".join(item.frame for item in batch)
                 if not self.has_ended and not await _is_set_within(due, beat_s):
                     yield b": still here\n\n"
         finally:
@@ -136,10 +135,6 @@ class Feed:
         self._bell, self._rung = None, asyncio.get_running_loop().time()
         self._due.set()
         self._due = asyncio.Event()
-
-    def _frame_at(self, index: int) -> bytes:
-        frame = self._frames[index] = self._frames[index] or format_sse(self._items[index])
-        return frame
 
     def _index_after(self, mark: Mark) -> int:
         if mark.fact >= len(self._after):

@@ -118,11 +118,7 @@ class _MeteredEmbedder:
     """An embedding endpoint whose every request is reserved, written down before it is sent, and settled."""
 
     def __init__(self, gate: ModelGate, embedder: Embedder, endpoint: Endpoint) -> None:
-        self._gate, self._embedder, self._endpoint = gate, embedder, endpoint
-
-    @property
-    def name(self) -> str:
-        return self._embedder.name
+        self._gate, self._embedder, self._endpoint, self.name = gate, embedder, endpoint, embedder.name
 
     @property
     def dims(self) -> int:

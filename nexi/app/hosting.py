@@ -143,9 +143,6 @@ class RunRegistry:
     def get_active(self, run_id: str) -> HostedRun | None:
         return self._active.get(run_id)
 
-    def is_active(self, run_id: str) -> bool:
-        return run_id in self._active
-
     def forget(self, run_id: str) -> None:
         self._ended.pop(run_id, None)
 

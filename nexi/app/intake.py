@@ -17,23 +17,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.app.assembly import Nexi
-from nexi.app.documents import (
-    Skipped,
-    TwinFiles,
-    Vault,
-    files_in,
-    find_vault,
-    folders_in,
-    is_note,
-    read_document,
-    read_documents,
-)
+from nexi.app.documents import TwinFiles, Vault, files_in, find_vault, folders_in, read_document, read_documents
 from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory
 from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
 from nexi.app.knowledge import Knowledge, open_temporary_knowledge
-from nexi.app.local import full_error
 from nexi.app.zotero import TARGET, Library, find_library, read_running_library
 from nexi.errors import FetchError, NexiError, StoreError
 from nexi.files import is_existing_path
@@ -58,14 +47,6 @@ class Step(Struct, frozen=True):
     outcome: str
     done: int
     total: int = 0
-
-
-class _Read(Struct, frozen=True):
-    """A document that waits to be stored with others, and of how many it is one."""
-
-    page: Page
-    name: str
-    total: int
 
 
 @dataclass
@@ -108,7 +89,7 @@ class DocumentIndexing:
         self.folders = Folders(nexi.config.personal_dir / "state" / "folders.json")
         self.taken = Intake()
         self._done = 0
-        self._waiting: list[_Read] = []
+        self._waiting: list[tuple[Page, str, int]] = []  # to be stored together, each with its name and of how many it is one
         self._twins = TwinFiles(())
         self._vault: Vault | None = None
 
@@ -127,12 +108,10 @@ class DocumentIndexing:
     # files
 
     async def _take_folder(self, folder: Path) -> None:
-        items = await asyncio.to_thread(lambda: list(files_in(folder)))
-        files = [item for item in items if isinstance(item, Path)]
-        for item in items:
-            if isinstance(item, Skipped):
-                self.taken.skip(str(item.path.relative_to(folder)), item.reason)
-        self._twins = TwinFiles(files)
+        def skip(path: Path, reason: str) -> None:
+            self.taken.skip(str(path.relative_to(folder)), reason)
+
+        self._twins = TwinFiles(await asyncio.to_thread(lambda: list(files_in(folder, skip))))
         await self._take_files(self._twins.in_order(), folder)
         await self._forget_what_is_gone(folder)
 
@@ -147,9 +126,9 @@ class DocumentIndexing:
         try:
             config = self._nexi.config
             page, *others = pages = await read_documents(file, url, config.ocr_languages, config.personal_dir)
-            if self._vault and is_note(file):
+            if self._vault:
                 read = self._vault.read_page
-                page = await asyncio.to_thread(read, page, file.name) if len(page.text) > LONG else read(page, file.name)
+                page = await asyncio.to_thread(read, page, file) if len(page.text) > LONG else read(page, file)
         except FetchError as error:
             return self._report_refusal(name, error, total)
         if twin := self._twins.find_twin(file, page.text):
@@ -163,8 +142,8 @@ class DocumentIndexing:
             addresses = [source.url async for source in self._knowledge.sources() if source.url.partition("#")[0] == url]
             await self._forget([address for address in addresses if address not in current])
         for one in (page, *others):
-            self._waiting.append(_Read(one, name if one.url == url else f"{name}: {one.title}", total))
-            if len(self._waiting) >= MAX_BATCH_FILES or sum(len(read.page.text) for read in self._waiting) >= MAX_BATCH_CHARS:
+            self._waiting.append((one, name if one.url == url else f"{name}: {one.title}", total))
+            if len(self._waiting) >= MAX_BATCH_FILES or sum(len(each.text) for each, *_ in self._waiting) >= MAX_BATCH_CHARS:
                 await self._store_queued()
         return None
 
@@ -223,7 +202,7 @@ class DocumentIndexing:
             urls.add(url)
             authors, day, tags = ", ".join(item.authors), normalise_date(item.date), tuple(f"#{tag}" for tag in item.tags)
             page = Page(url, render_item(item), item.title, author=authors, published=day, fetcher="file", tags=tags)
-            self._waiting.append(_Read(page, item.title, len(library.items)))
+            self._waiting.append((page, item.title, len(library.items)))
             if len(self._waiting) >= MAX_BATCH_FILES:
                 await self._store_queued()
             for file in map(Path, item.files):
@@ -236,7 +215,7 @@ class DocumentIndexing:
                 except FetchError as error:
                     self._report_refusal(file.name, error)
                 else:
-                    self._waiting.append(_Read(replace(page, title=item.title), file.name, len(library.items)))
+                    self._waiting.append((replace(page, title=item.title), file.name, len(library.items)))
         await self._store_queued()
         prefix = self.folders.address_of(library.folder / library.base, library.folder, library.program)
         stored_urls = [s.url async for s in self._knowledge.sources() if s.url.startswith(f"{prefix}/")]
@@ -261,7 +240,7 @@ class DocumentIndexing:
                 return None
         if is_feed or not (is_xml and "sitemap" in url.rpartition("/")[2].lower()):
             # a page, or the own text of a feed none of whose entries can be read
-            self._waiting.append(_Read(replace(page, url=page.final_url or url), url, 1))
+            self._waiting.append((replace(page, url=page.final_url or url), url, 1))
             return await self._store_queued()
         urls = [u for u in find_urls(page.text) if hit_key(u) != hit_key(url)]
         if len(urls) > MAX_PAGES:
@@ -275,37 +254,35 @@ class DocumentIndexing:
         """The pages of a site by its sitemaps: those that its robots.txt names, or /sitemap.xml. Raises NexiError."""
         if not is_web_url(url):
             raise NexiError(f"{url[:200]} has no sitemap", cause="it is no web address", fix="write it in full, like https://…")
-        try:
+        sitemaps: list[str] = []
+        with suppress(FetchError):
             robots = await self._nexi.fetch(join(url, "/robots.txt"))
-        except FetchError:
-            robots = None
-        lines = [line for line in robots.text.splitlines() if line.lower().startswith("sitemap:")] if robots else []
-        for sitemap in [address for line in lines for address in find_urls(line)] or [join(url, "/sitemap.xml")]:
+            lines = (line for line in robots.text.splitlines() if line.lower().startswith("sitemap:"))
+            sitemaps = [address for line in lines for address in find_urls(line)]
+        for sitemap in sitemaps or [join(url, "/sitemap.xml")]:
             await self._take_site(sitemap)
 
     # both
 
     async def _store_queued(self) -> None:
         """Store what was read, in one transaction, and tell of each. Raises StoreError."""
-        read, self._waiting = self._waiting, []
-        if not read:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
             return
-        if await self._knowledge.is_full():
-            raise full_error(self._knowledge.config.knowledge_max_mb)
-        intake = self.taken
-        for one, report in zip(read, await self._index_pages([one.page for one in read]), strict=True):
+        await self._knowledge.require_room()
+        intake, reports = self.taken, await self._index_pages([page for page, *_ in waiting])
+        for (page, name, total), report in zip(waiting, reports, strict=True):
             intake.warnings += [f for f in report.failures if f not in intake.warnings]
             if report.outcome == "empty":
-                intake.skip(one.name, "no text in it")
+                intake.skip(name, "no text in it")
             else:
-                if one.page.truncated:
-                    length = len(one.page.text)
-                    intake.warnings.append(f"{one.name} is too long: only its first {length:,} characters were indexed")
-                if one.page.unread:
-                    intake.warnings.append(f"{one.name}: {one.page.unread}")
+                if page.truncated:
+                    intake.warnings.append(f"{name} is too long: only its first {len(page.text):,} characters were indexed")
+                if page.unread:
+                    intake.warnings.append(f"{name}: {page.unread}")
                 intake.outcomes[report.outcome] += 1
                 intake.chunks += report.chunks if report.outcome == "stored" else 0
-            self._report_step(one.name, report.outcome, one.total)
+            self._report_step(name, report.outcome, total)
 
     async def _index_pages(self, pages: Sequence[Page]) -> list[IndexReport]:
         """Without vectors from now on where the store has those of another embedder."""
@@ -377,7 +354,6 @@ def _file_stamps(folder: Path) -> dict[Path, tuple[int, int]]:
     stamps = {}
     for file in files_in(folder):
         with suppress(OSError):
-            if isinstance(file, Path):
-                about = file.stat()
-                stamps[file] = (about.st_mtime_ns, about.st_size)
+            about = file.stat()
+            stamps[file] = (about.st_mtime_ns, about.st_size)
     return stamps

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from msgspec import Struct
-
 from nexi.errors import StoreError
 from nexi.events import Fact, RunFinished, RunResumed, SourceNumbered, Warned
 from nexi.runs.directory import RunDirectory
@@ -14,33 +12,25 @@ from nexi.runs.log_format import DamagedLogError
 from nexi.runs.repair import LogRepair, describe_damage
 from nexi.urls import is_web_url
 
-__all__ = ["LogRepair", "RunDamage", "find_damaged_runs", "list_indexed_pages", "list_indexed_urls", "repair_logs"]
-
 _NOT_INDEXED = ("not_indexed", "store")  # the codes of warnings that a page did not get into the knowledge base
 
 
-class RunDamage(Struct, frozen=True):
-    """Runs with a damaged log, and what finished runs have lost of their evidence."""
-
-    logs: tuple[str, ...]
-    evidence: dict[str, str]
-
-
-def find_damaged_runs(runs: RunDirectory, run_ids: Sequence[str]) -> RunDamage:
-    """Read the logs of these runs and compare the page texts they name; logs of a newer nexi are left to it."""
-    logs: list[str] = []
-    evidence: dict[str, str] = {}
+def find_damaged_runs(runs: RunDirectory, run_ids: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Read the logs of these runs and compare the page texts they name: those with a damaged log, and what finished ones have
+    lost of their evidence. Logs of a newer nexi are left to it."""
+    damaged_logs: list[str] = []
+    losses: dict[str, str] = {}
     for run_id in run_ids:
         try:
             log = runs.open_log(run_id)
         except DamagedLogError:
-            logs.append(run_id)
+            damaged_logs.append(run_id)
             continue
         except StoreError:
             continue
         if log.has_ended and (why := describe_damage(runs.pages, log.bare_facts)):
-            evidence[run_id] = why
-    return RunDamage(tuple(logs), evidence)
+            losses[run_id] = why
+    return damaged_logs, losses
 
 
 def list_indexed_pages(runs: RunDirectory) -> list[str]:

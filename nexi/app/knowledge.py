@@ -16,7 +16,7 @@ from nexi.install import install_command
 from nexi.knowledge.indexing import Indexer, embedded_text
 from nexi.knowledge.retrieval import Retriever
 from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
-from nexi.ports import Emit, KnowledgeStore, PageStore
+from nexi.ports import Emit, KnowledgeStore
 from nexi.types import EVERYTHING, Chunk, Page, Passage, Scope, StoredSource
 
 BATCH = 64
@@ -38,10 +38,6 @@ class Knowledge:
         self.about, self._ports, self._store = about, ports, store
         self._vectors: bool | None = None
         self._size, self._measure_at = 0, 0.0
-
-    @property
-    def pages(self) -> PageStore:
-        return self._ports.pages()
 
     async def aclose(self) -> None:
         if self._store:
@@ -84,12 +80,11 @@ class Knowledge:
         return self._store
 
     def _make_store(self) -> KnowledgeStore:
-        config = self.config
+        config, state = self.config, self._ports.shared.state
         if config.qdrant_url:
-            state = self._ports.shared.state
             remote: KnowledgeStore = _open_qdrant(config, state.knowledge_sharing.list_owners if state else dict)
             return remote
-        if state := self._ports.shared.state:
+        if state:
             return state.knowledge
         from nexi.stores.sqlite import SqliteStore
 
@@ -155,7 +150,7 @@ class Knowledge:
         source = await store.source(url)
         if source is None:
             return None
-        text = await self.pages.get(source.digest) if source.digest else None
+        text = await self._ports.pages().get(source.digest) if source.digest else None
         return Page(
             source.url,
             _join_passages(await store.passages(url)) if text is None else text,
@@ -188,6 +183,13 @@ class Knowledge:
 
         path = self.config.knowledge_path
         return await asyncio.to_thread(lambda: path.exists() and size_of(path) > most * 1_000_000)
+
+    async def require_room(self) -> None:
+        """Raise StoreError where the store is full."""
+        if await self.is_full():
+            most = self.config.knowledge_max_mb
+            fix = f"forget some of it with nexi sources rm, or: nexi config set knowledge_max_mb {most * 2}"
+            raise StoreError("the knowledge store is full", cause=f"it has reached knowledge_max_mb, which is {most}", fix=fix)
 
 
 def title_with_owner(title: str, owner: str) -> str:

@@ -24,7 +24,7 @@ from nexi.text.excerpts import PASSAGE_GAP
 from nexi.text.scope import DocumentScope, asks_for_future, asks_for_past, find_periods, is_newer, order_versions, read_scope
 from nexi.tools.specs import LOCAL_SEARCH
 from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE
-from nexi.types import FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
+from nexi.types import EVERYTHING, FetchLimits, Hit, Page, Passage, Query, Scope, StoredSource
 from nexi.urls import is_web_url
 
 NAME = "local"
@@ -44,12 +44,7 @@ class LocalBackend:
     filters = frozenset(("site", "time", "language"))
 
     def __init__(
-        self,
-        knowledge: Knowledge,
-        gate: ModelGate,
-        scope: Scope = Scope(),  # noqa: B008 - a frozen value
-        *,
-        is_about_question: bool = False,
+        self, knowledge: Knowledge, gate: ModelGate, scope: Scope = EVERYTHING, *, is_about_question: bool = False
     ) -> None:
         """`is_about_question` says that what is stored came with the question: it is what a search without results returns."""
         self._knowledge, self._gate, self._scope = knowledge, gate, scope
@@ -66,8 +61,7 @@ class LocalBackend:
         )
         try:
             retriever = await self._knowledge.retriever(self._gate)
-            most = min(MAX_PASSAGES, query.count * PASSAGES_PER_HIT)
-            passages = await retriever.search(query.text, scope, most)
+            passages = await retriever.search(query.text, scope, min(MAX_PASSAGES, query.count * PASSAGES_PER_HIT))
             if newest := await self._find_newest(query.text, scope, passages):
                 passages = [*await retriever.search(query.text, replace(scope, urls=(newest,)), PASSAGES_PER_HIT), *passages]
             groups: dict[str, list[Passage]] = {}
@@ -143,16 +137,10 @@ def _make_hit(passages: Sequence[Passage]) -> Hit:
 
 async def pages_answered_before(knowledge: Knowledge, question: str) -> tuple[Hit, ...]:
     """The pages from which this very question was answered, while all of them are stored and none is out of date."""
-
-    def earlier() -> list[str]:
-        for entry in knowledge.history().read(HISTORY_LOOKED_AT).entries:
-            is_same = _normalise_question(entry.query) == _normalise_question(question)
-            if is_same and extract_citation_markers(entry.answer):
-                return list(entry.urls)
-        return []
-
     try:
-        urls = await asyncio.to_thread(earlier)
+        history = await asyncio.to_thread(knowledge.history().read, HISTORY_LOOKED_AT)
+        same = (e for e in history.entries if _normalise_question(e.query) == _normalise_question(question))
+        urls = next((entry.urls for entry in same if extract_citation_markers(entry.answer)), ())
         store = await knowledge.open_store() if urls else None
         rows = [await store.source(url) for url in urls] if store else []
     except StoreError:
@@ -213,8 +201,7 @@ class PageIndexer:
             return IndexReport(page.url, "empty")
         try:
             knowledge = self._gate.ports.knowledge()
-            if await knowledge.is_full():
-                return await self._give_up(full_error(knowledge.config.knowledge_max_mb), page)
+            await knowledge.require_room()
             embeds = await knowledge.embeds_behind_a_run()
             indexer = await knowledge.indexer(self._gate, emit=QuietEmit(warn=self._gate.emit), embeds=embeds)
             return await indexer.index(page, tags)
@@ -232,8 +219,3 @@ class PageIndexer:
         """Store what is queued, but not for long, and not at all when the user stopped the run."""
         if self._queue:
             await self._queue.drain(0 if at_once else DRAIN_S)
-
-
-def full_error(most: int) -> StoreError:
-    fix = f"forget some of it with nexi sources rm, or: nexi config set knowledge_max_mb {most * 2}"
-    return StoreError("the knowledge store is full", cause=f"it has reached knowledge_max_mb, which is {most}", fix=fix)

@@ -9,7 +9,6 @@ from nexi.llm.local import PORTS, LocalServer, describe_server, find_servers
 
 __all__ = ["PORTS", "LocalServer", "describe_server", "find_servers", "list_endpoint_models", "server_time"]
 
-
 LISTING_TIMEOUT_S = 10
 
 

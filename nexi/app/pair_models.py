@@ -27,7 +27,7 @@ from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairMo
 from nexi.checking.quiz import MAX_PAIRS, Grade, GradedPairModel, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
-from nexi.events import Fact, Judged
+from nexi.events import Judged
 from nexi.files import read_json_object, write_json_object
 from nexi.model import MeteredLLM
 from nexi.net.addresses import is_loopback_url
@@ -125,8 +125,8 @@ def judge_key(config: Config, quiz: Quiz) -> str:
     return f"{endpoint.label} {quiz.digest} {content_digest(prompt)[:8]}"
 
 
-def _model_key(folder: ModelFolder, quiz: Quiz) -> str:
-    return f"{folder.name} {folder.digest} {quiz.digest}"
+def _model_key(folder: ModelFolder) -> str:
+    return f"{folder.name} {folder.digest} {packaged_quiz().digest}"
 
 
 def kept_judge_grade(config: Config) -> Grade | None:
@@ -138,7 +138,7 @@ def kept_judge_grade(config: Config) -> Grade | None:
 
 def kept_model_grade(config: Config, folder: ModelFolder) -> Grade | None:
     with suppress(NexiError):
-        return grade_book(config).grade(_model_key(folder, packaged_quiz()))
+        return grade_book(config).grade(_model_key(folder))
     return None
 
 
@@ -151,16 +151,14 @@ def can_test_judge(config: Config) -> bool:
 
 async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float | None = None) -> Grade:
     """Test the configured judge now, whatever is kept, and keep the result. Raises NexiError where it could not be asked."""
-    judge, key = (
-        LlmJudge(llm, clock, prompts_folder=config.prompts_dir, max_cases=MAX_PAIRS),
-        judge_key(config, packaged_quiz()),
-    )
+    judge = LlmJudge(llm, clock, prompts_folder=config.prompts_dir, max_cases=MAX_PAIRS)
+    key = judge_key(config, packaged_quiz())
     return await _take_test(config, key, JudgePairModel(judge), clock, deadline=deadline, judge=judge)
 
 
 async def grade_model(config: Config, folder: ModelFolder, model: PairModel, clock: Clock) -> Grade:
     """The same for an installed cross-encoder."""
-    return await _take_test(config, _model_key(folder, packaged_quiz()), model, clock)
+    return await _take_test(config, _model_key(folder), model, clock)
 
 
 async def _take_test(
@@ -169,8 +167,7 @@ async def _take_test(
     quiz, start = packaged_quiz(), clock.monotonic()
     grade = grade_scores(quiz, await take_quiz(model, quiz, deadline=deadline))
     spent, seconds = judge.spent if judge else Usage(cost=None), round(clock.monotonic() - start, 1)
-    day = clock.now().date().isoformat()
-    grade = replace(grade, seconds=seconds, tested_at=day, tokens=spent.total, cost=spent.cost)
+    grade = replace(grade, seconds=seconds, tested_at=clock.now().date().isoformat(), tokens=spent.total, cost=spent.cost)
     with suppress(StoreError):  # a grade that cannot be kept still holds for this run
         await asyncio.to_thread(grade_book(config).put, key, grade)
     return grade
@@ -219,18 +216,11 @@ class RunJudge:
     fact of the run, so that a replay, which has no budget, asks the same questions."""
 
     def __init__(
-        self,
-        config: Config,
-        llm: MeteredLLM,
-        clock: Clock,
-        *,
-        share: float = JUDGE_SHARE,
-        min_tokens: int = MIN_ALLOWANCE_TOKENS,
+        self, config: Config, llm: MeteredLLM, *, share: float = JUDGE_SHARE, min_tokens: int = MIN_ALLOWANCE_TOKENS
     ) -> None:
         """`share` is of the work's limit on tokens; without one it is at least `min_tokens`."""
-        self._config, self._llm, self._clock = config, llm, clock
-        self._share, self._min_tokens = share, min_tokens
-        self._judge = LlmJudge(llm, clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
+        self._config, self._llm, self._share, self._min_tokens = config, llm, share, min_tokens
+        self._judge = LlmJudge(llm, llm.clock, allowance=lambda: self._allowance, prompts_folder=config.prompts_dir)
         self._allowance = 0
         self._test_tokens = 0
         self._turn = asyncio.Lock()
@@ -282,7 +272,7 @@ class RunJudge:
         key = judge_key(config, packaged_quiz())
         if grade := await asyncio.to_thread(book.grade, key):
             return grade
-        now = self._clock.now()
+        now = self._llm.clock.now()
         if self._llm.replay.is_replay_only:
             raise NexiError(f"{name} was not tested when this run was recorded")
         if failure := await asyncio.to_thread(book.failure, key, now):
@@ -296,9 +286,9 @@ class RunJudge:
         if is_too_dear or not meter.can_make_calls(2):  # the test, and what it is for
             cause = f"the test does not fit into {self._share:.0%} of the budget of this run"
             raise NexiError(f"{name} could not be tested", cause=cause, fix=PROBE)
-        latest = self._clock.monotonic() + MAX_TEST_S
+        latest = self._llm.clock.monotonic() + MAX_TEST_S
         try:
-            grade = await grade_judge(config, self._llm, self._clock, deadline=min(latest, deadline or latest))
+            grade = await grade_judge(config, self._llm, self._llm.clock, deadline=min(latest, deadline or latest))
         except NexiError as error:
             with suppress(StoreError):
                 await asyncio.to_thread(book.put_failure, key, error.cause or error.message, now)
@@ -332,28 +322,23 @@ class RecordedPairModel:
         return [score for _, score in rows]
 
 
-def open_text_judge(ports: PortFactory, gate: ModelGate) -> Judge | None:
+def open_text_judge(gate: ModelGate) -> Judge | None:
     """Who judges a text that is checked outside a run: the judge as far as its test allows, else the installed model."""
-    if not ports.config.verify_judge:
+    config = gate.ports.config
+    if not config.verify_judge:
         return None
-    local = ports.local_model().pair_model()
+    local = gate.ports.local_model().pair_model()
     stand_in = PairJudge(local) if local else None
-    if ports.config.endpoint(JUDGE).is_extractive or not gate.may_ask(JUDGE):
+    if config.endpoint(JUDGE).is_extractive or not gate.may_ask(JUDGE):
         return stand_in
-    judge = RunJudge(ports.config, gate.open_llm(JUDGE), ports.clock, share=1.0, min_tokens=TEXT_ALLOWANCE_TOKENS)
-    return judge.open(stand_in)
-
-
-def judge_of_run(facts: Sequence[Fact]) -> str:
-    """The name of the judge that a run asked, or ""."""
-    return next((fact.by for fact in facts if isinstance(fact, Judged) and fact.about == JUDGE), "")
+    return RunJudge(config, gate.open_llm(JUDGE), share=1.0, min_tokens=TEXT_ALLOWANCE_TOKENS).open(stand_in)
 
 
 def _digest_pair(pair: tuple[str, str]) -> str:
     return content_digest("\0".join(pair))[:16]
 
 
-class GapPairModel:
+class _GapPairModel:
     """The PairModel port over nothing: a model that cannot be used, whose every score says why."""
 
     def __init__(self, name: str, reason: str) -> None:
@@ -376,7 +361,7 @@ class InstalledPairModel:
         try:
             folder = installed_model(model_root(self._config))
         except StoreError as error:
-            return GapPairModel("the installed model", str(error))
+            return _GapPairModel("the installed model", str(error))
         if folder is None:
             return None
         if self._graded is None or self._opened is None or self._opened.digest != folder.digest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -25,6 +24,7 @@ from nexi.plugins import (
 )
 from nexi.ports import ContentFetcher, SearchBackend
 from nexi.searcher import Searcher
+from nexi.tasks import gather_all
 from nexi.types import FetchLimits, PageView, Query, SearchOutcome
 
 CheckUrl: TypeAlias = Callable[[str], object]
@@ -122,7 +122,7 @@ def _build(factory: Callable[..., Any], name: str, *given: Any) -> Any:
         raise ConfigError(f"the plug-in {name} cannot be started", cause=repr(error)[:300], fix=UPDATE_IT) from error
 
 
-class PluginInfo(Struct, frozen=True):
+class _PluginInfo(Struct, frozen=True):
     """A plug-in that is installed, used or not. `kinds` are among backend, fetcher and tool."""
 
     name: str
@@ -132,7 +132,7 @@ class PluginInfo(Struct, frozen=True):
     error: str = ""
 
 
-def list_plugins(config: Config) -> list[PluginInfo]:
+def list_plugins(config: Config) -> list[_PluginInfo]:
     """Every plug-in of installed packages and of the folder `plugins`, loaded to see whether it works."""
     from importlib.metadata import entry_points
 
@@ -144,7 +144,7 @@ def list_plugins(config: Config) -> list[PluginInfo]:
         kinds = tuple(kind for kind, is_offered in uses.items() if is_offered)
         conflicts = [kind for kind in kinds if file.name in own[kind]]
         error = f"nexi has a {conflicts[0]} of that name: rename the file" if conflicts else file.error
-        plugins.append(PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))
+        plugins.append(_PluginInfo(file.name, kinds, str(file.path), any(file.name in chains[k] for k in kinds), error))
     for kind, group in (("backend", backends.ENTRY_POINTS), ("fetcher", fetchers.ENTRY_POINTS)):
         for entry in entry_points(group=group):
             origin = f"the package {entry.dist.name}" if entry.dist else entry.value
@@ -153,7 +153,7 @@ def list_plugins(config: Config) -> list[PluginInfo]:
                 _load_entry_point(group, entry.name)
             except ConfigError as failure:
                 error = str(failure)
-            plugins.append(PluginInfo(entry.name, (kind,), origin, entry.name in chains[kind], error))
+            plugins.append(_PluginInfo(entry.name, (kind,), origin, entry.name in chains[kind], error))
     return plugins
 
 
@@ -174,11 +174,9 @@ async def search_as_plugin(name: str, queries: Sequence[str], api_key: str, time
     backend = backends.create_backend(name, settings, sender)
     searcher = Searcher(lambda: [backend], emit=QuietEmit(), clock=SystemClock())
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(searcher.search(Query(text))) for text in queries]
+        return await gather_all(searcher.search(Query(text)) for text in queries)
     finally:
         await sender.aclose()
-    return [task.result() for task in tasks]
 
 
 async def fetch_as_plugin(name: str, urls: Sequence[str], api_key: str, timeout_s: float) -> list[PageView]:
@@ -194,8 +192,6 @@ async def fetch_as_plugin(name: str, urls: Sequence[str], api_key: str, timeout_
         return PageView(url, title=page.title, text=page.text)
 
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(url)) for url in urls]
+        return await gather_all(one(url) for url in urls)
     finally:
         await fetcher.aclose()
-    return [task.result() for task in tasks]

@@ -9,8 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from nexi.answers.citations import link_citations
 from nexi.app.run import RunResult
 from nexi.config import Config
@@ -31,13 +29,6 @@ from nexi.text.controls import clean_text
 ATTEMPTS = 260  # as many as there are names for one question
 
 
-class Saved(Struct, frozen=True):
-    """Where a report went, and what was corrected in it."""
-
-    path: Path
-    notes: tuple[str, ...] = ()
-
-
 def find_save_folder(config: Config) -> Path:
     """The vault of the settings. Raises ConfigError where there is none, before anything is spent."""
     folder = Path(config.vault).expanduser()
@@ -49,8 +40,9 @@ def find_save_folder(config: Config) -> Path:
 
 def save_report(
     result: RunResult, cwd: Path, today: str, *, vault: Path | None = None, pick: Callable[[], tuple[int, int]] | None = None
-) -> Saved:
-    """Write the report of a run into the folder it belongs to, or as a note of a vault. Raises StoreError."""
+) -> tuple[Path, tuple[str, ...]]:
+    """Write the report of a run into the folder it belongs to, or as a note of a vault: its path, and what was corrected in it.
+    Raises StoreError."""
     report = lint_report(result.answer.text, result.answer.sources, result.started.query)
     folder = vault
     if folder is None:
@@ -71,7 +63,7 @@ def save_report(
             continue
         except OSError as error:
             raise store_error("Could not save the report", path, error) from error
-        return Saved(path, report.notes)
+        return path, report.notes
     raise StoreError("Could not save the report", cause=f"every name for it is taken in {folder}", fix="use -o FILE")
 
 

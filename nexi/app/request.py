@@ -17,6 +17,7 @@ from nexi.budget import Budget
 from nexi.config import EFFORT_LEVELS, Config
 from nexi.errors import ConfigError, QuestionError
 from nexi.events import RunStarted
+from nexi.structured.json_reader import as_mapping
 from nexi.types import Query
 
 RunMode = Literal["search", "research", "agentic"]
@@ -92,13 +93,13 @@ def request_of_run(started: RunStarted) -> RunRequest:
     form = started.request or _request_of_old_log(started.settings)
     fields = {name: value for name, value in form.items() if value is not None}
     fields |= {"question": started.query, "mode": started.mode, "effort": fields.get("effort") or started.effort}
-    fields["query"] = {**_as_mapping(fields.get("query")), "text": ""}
+    fields["query"] = {**as_mapping(fields.get("query")), "text": ""}
     return msgspec.convert(fields, RunRequest, strict=False)
 
 
 def _request_of_old_log(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Logs of version 0.1 spread the request over the settings of their first fact."""
-    options = _as_mapping(settings.get("asked"))
+    options = as_mapping(settings.get("asked"))
     is_local = settings.get("only_local") or options.get("only_local")
     return {
         "model": options.get("model") or "",
@@ -108,13 +109,9 @@ def _request_of_old_log(settings: Mapping[str, Any]) -> dict[str, Any]:
         "depth": int(settings.get("depth") or 0),
         "door": str(settings.get("door") or ""),
         "limits": {name: options.get(name) for name in ("time_target", "max_output_tokens", "max_cost")},
-        "query": _as_mapping(options.get("query")),
-        "agentic": _as_mapping(settings.get("agentic")),
+        "query": as_mapping(options.get("query")),
+        "agentic": as_mapping(settings.get("agentic")),
     }
-
-
-def _as_mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def check_request(request: RunRequest, config: Config) -> RunRequest:

@@ -12,7 +12,7 @@ from nexi.agent import AgentLoop, AnswerChecker
 from nexi.app.components import RunComponents
 from nexi.app.environment import RunEnvironment
 from nexi.app.extra_tools import build_extra_searchers, list_extra_specs, usable_tools
-from nexi.app.factory import built_in_llm, compare_texts, rate_report
+from nexi.app.factory import built_in_llm, compare_texts, rate_pages
 from nexi.app.resolve import estimate_research
 from nexi.app.run import RunEngine
 from nexi.budget import Budget, Meter
@@ -23,7 +23,7 @@ from nexi.reader import rebuild_page
 from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Orchestrator
 from nexi.research.outline import LENGTHS, Section, choose_evidence
-from nexi.research.planner import Agenda, PlanningContext, render_conversation
+from nexi.research.planner import Agenda, PlanningContext, render_conversation, split_question
 from nexi.research.reducer import fold
 from nexi.research.researcher import SharedResearchContext
 from nexi.research.state import MAX_PARALLEL_RESEARCHERS
@@ -31,7 +31,7 @@ from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, bui
 from nexi.runs.session import Session
 from nexi.tasks import catch_error, raise_error
 from nexi.text.scope import plausible_day
-from nexi.types import Answer, Message, PageView
+from nexi.types import Answer, Answered, Message, PageView
 
 TOKENS_PER_QUOTED_WORD = 2  # with its citation
 
@@ -40,7 +40,7 @@ class ResearchEngine(RunEngine):
     """Researchers in rounds, and a report. With `holds_plan` it waits at its `gate` until somebody settles the plan."""
 
     def __init__(self, environment: RunEnvironment) -> None:
-        self._environment = environment
+        self.environment = environment
         self.gate = PlanGate() if environment.request.holds_plan else None
         self._facts: list[Fact] = list(environment.recorded.facts if environment.recorded.log else ())
         self._orchestrator: Orchestrator | None = None
@@ -53,12 +53,12 @@ class ResearchEngine(RunEngine):
 
     def settings(self) -> dict[str, Any]:
         parallel = {"seats": self.max_parallel} if self.max_parallel < MAX_PARALLEL_RESEARCHERS else {}
-        names_limit = {"names_limit": True} if self._environment.recorded.has_setting("names_limit") else {}
+        names_limit = {"names_limit": True} if self.environment.recorded.has_setting("names_limit") else {}
         return {"tools": self.tools(), **parallel, **names_limit}
 
     def tools(self) -> list[str]:
         """The tools besides the web search that researchers are offered; a resumed run keeps its own."""
-        environment = self._environment
+        environment = self.environment
         recorded = environment.recorded.settings.get("tools")
         searches_locally = environment.may_have_knowledge and not environment.is_local
         if isinstance(recorded, list):
@@ -68,19 +68,19 @@ class ResearchEngine(RunEngine):
     @property
     def max_parallel(self) -> int:
         """How many researchers work at the same time; a resumed run goes on as it began."""
-        recorded, resolved = self._environment.recorded, self._environment.resolved
+        recorded, resolved = self.environment.recorded, self.environment.resolved
         limit = recorded.settings.get("seats") if recorded.facts else resolved.max_parallel_researchers
         most = MAX_PARALLEL_RESEARCHERS
         return min(int(limit), most) if isinstance(limit, int) and limit > 0 else most
 
     def close_conversation(self, answer: Answer) -> None:
         """Leave the question and the report, so that a follow-up may refer to them and cite their sources."""
-        self._environment.session.add_question(self._environment.question)
-        self._environment.session.messages.append(Message("assistant", answer.text))
+        self.environment.session.add_question(self.environment.question)
+        self.environment.session.messages.append(Message("assistant", answer.text))
 
     async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
-        environment = self._environment
-        assembly = _ResearchAssembly(self, environment, tasks, has_knowledge=await environment.has_knowledge())
+        environment = self.environment
+        assembly = _ResearchAssembly(self, tasks, has_knowledge=await environment.has_knowledge())
         self._orchestrator = self._build(assembly)
         # the pages of researchers who have ended; those who still run meet theirs again one by one
         running = {researcher.id for researcher in self._orchestrator.state.running_researchers}
@@ -95,13 +95,13 @@ class ResearchEngine(RunEngine):
 
     def _estimate(self, agenda: Agenda) -> str:
         """What a plan may come to; nothing where no model is paid."""
-        config = self._environment.config
+        config = self.environment.config
         if config.endpoint("answer").is_extractive:
             return ""
         return estimate_research(config, agenda.complexity, len(agenda.tasks)).describe()
 
     def _build(self, assembly: _ResearchAssembly) -> Orchestrator:
-        environment, recorded = self._environment, self._environment.recorded
+        environment, recorded = self.environment, self.environment.recorded
         config, depth, instructions = environment.config, environment.request.depth, environment.instructions
         before = render_conversation([m for m in environment.session.messages if m.role != "system"])
         words = LENGTHS.get(environment.request.length, 0)  # that the report should have; 0 leaves it to the evidence
@@ -138,11 +138,9 @@ class ResearchEngine(RunEngine):
 class _ResearchAssembly:
     """Builds the loops of one research run; the orchestrator's `Lead`."""
 
-    def __init__(
-        self, engine: ResearchEngine, environment: RunEnvironment, tasks: asyncio.TaskGroup, *, has_knowledge: bool
-    ) -> None:
-        self._engine, self._environment, self._tasks = engine, environment, tasks
-        self._has_knowledge = has_knowledge
+    def __init__(self, engine: ResearchEngine, tasks: asyncio.TaskGroup, *, has_knowledge: bool) -> None:
+        self._engine, self._tasks, self._has_knowledge = engine, tasks, has_knowledge
+        environment = self._environment = engine.environment
         self._indexer = environment.page_indexer(tasks)
         self._components: list[RunComponents] = []
         session, meter = environment.session, environment.meter
@@ -159,7 +157,7 @@ class _ResearchAssembly:
         return self._lead.metered_llm("answer")
 
     def build_report_checker(self) -> AnswerChecker:
-        context = self._lead.build_context(self._environment.stop, rate_report)
+        context = self._lead.build_context(self._environment.stop, _rate_report)
         return AnswerChecker(context, self._lead.build_verifier(), drops_repeats=True)
 
     def write_report(self, question: str, headings: Mapping[str, str], title: str, words: int) -> str:
@@ -227,3 +225,13 @@ class _ResearchAssembly:
             components.cancel()
             await components.reader.report_prefetch()
         await self._indexer.close(at_once=at_once)
+
+
+def _rate_report(question: str, pages: Sequence[PageView], earlier: str = "") -> Answered:
+    """Whether pages answer the parts of a question: all of them, some, or none; where none, its words as a whole decide."""
+    ratings = {rate_pages(part, pages, earlier) for part in split_question(question)}
+    if "depends" in ratings:
+        return "depends"
+    if ratings == {"no"}:
+        return rate_pages(question, pages, earlier)
+    return ratings.pop() if len(ratings) == 1 else "likely"

@@ -45,13 +45,6 @@ class ModelProbe(Protocol):
         """The server behind a loopback address; None where there is none."""
 
 
-class NoProbe:
-    """For models that were given: nothing is asked."""
-
-    async def server_at(self, base_url: str) -> LocalServer | None:
-        return None
-
-
 class LocalModelProbe:
     """Asks the model server of this machine what it offers, at most once a minute for each address."""
 
@@ -70,11 +63,12 @@ class LocalModelProbe:
         return server
 
 
-async def resolve(request: RunRequest, base: Config, probe: ModelProbe) -> ResolvedRun:
-    """What a run of this request works with. Raises QuestionError or ConfigError."""
+async def resolve(request: RunRequest, base: Config, probe: ModelProbe | None) -> ResolvedRun:
+    """What a run of this request works with; without a `probe`, as for models that were given, no server is asked. Raises
+    QuestionError or ConfigError."""
     config, notices = resolve_config(request, base)
     endpoint = config.endpoint("answer")
-    server = None if endpoint.is_extractive else await probe.server_at(endpoint.base_url)
+    server = await probe.server_at(endpoint.base_url) if probe and not endpoint.is_extractive else None
     model = server.model(endpoint.model) if server else None
     default = DEFAULT_CONFIG["max_context"]  # unless the user set another, the real window of a local model wins
     if model and model.context and config.origin.file.get("max_context", default) == default:

@@ -30,6 +30,7 @@ from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace
 from nexi.runs.repair import count_lost_facts, describe_damage
 from nexi.runs.session import Session
+from nexi.structured.json_reader import as_mapping
 from nexi.types import Message, Reply, StopReason, ToolSpec
 from nexi.urls import find_urls
 
@@ -105,9 +106,8 @@ async def session_of(started: events.RunStarted, runs: RunStore, facts: Sequence
 
 def config_of_run(started: events.RunStarted, config: Config) -> Config:
     """The config with the settings that shaped the requests of a run."""
-    settings = started.settings.get("config")
-    changes = {n: v for n, v in settings.items() if n in RECORDED_SETTINGS} if isinstance(settings, Mapping) else {}
-    return config.override(**changes)
+    settings = as_mapping(started.settings.get("config"))
+    return config.override(**{name: value for name, value in settings.items() if name in RECORDED_SETTINGS})
 
 
 def request_to_resume(started: events.RunStarted, changes: RunRequest | None) -> RunRequest:

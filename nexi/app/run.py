@@ -172,7 +172,7 @@ class Run:
 
     def suspend(self) -> None:
         """Stop logging: the run ends without a last fact and stays resumable."""
-        self.emit.seal()
+        self.emit.is_sealed = True
 
     @property
     def facts(self) -> tuple[events.Fact, ...]:
@@ -337,13 +337,13 @@ class Run:
 class RunOpening:
     """A run to enter: `async with nexi.run(request) as run`. Leaving the block cancels the engine and awaits its clean-up."""
 
-    def __init__(self, prepare: Callable[[], Awaitable[Run]], closing: AsyncExitStack | None = None) -> None:
-        """`closing` is what `prepare` opens for the life of the run."""
-        self._prepare, self._closing = prepare, closing or AsyncExitStack()
+    def __init__(self, prepare: Callable[[AsyncExitStack], Awaitable[Run]]) -> None:
+        """`prepare` enters into the stack what stays open for the life of the run."""
+        self._prepare, self._closing = prepare, AsyncExitStack()
 
     async def __aenter__(self) -> Run:
         try:
-            run = await self._prepare()
+            run = await self._prepare(self._closing)
         except BaseException:
             await self._closing.aclose()
             raise

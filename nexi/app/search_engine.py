@@ -28,8 +28,7 @@ class SearchEngine(RunEngine):
         environment, request = self._environment, self._environment.request
         config, own = environment.config, request.system_prompt
         config = config.override(system_prompt=own) if own else config
-        iterations = request.limits.max_iterations
-        prompt = get_system_prompt(request.effort, iterations, today=environment.today, config=config)
+        prompt = get_system_prompt(request.effort, request.limits.max_iterations, today=environment.today, config=config)
         environment.session.set_instructions(prompt + environment.instructions)
         environment.session.add_question(environment.question)
 

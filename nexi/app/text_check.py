@@ -32,6 +32,7 @@ from nexi.checking.audit import check_citations
 from nexi.checking.recheck import Basis, SourceState, Verification, check_document, describe_failure, recheck, say_all
 from nexi.checking.sentences import read_answer
 from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
+from nexi.tasks import gather_all
 from nexi.text.chunking import headings_of
 from nexi.text.wordforms import word_terms
 from nexi.types import Page, Paper, Query, Source
@@ -74,8 +75,7 @@ class TextCheck:
         """Raises NexiError where there is no such text, NoEvidenceError where there is nothing to check it against."""
         request = self._request
         if not request.target.url:
-            target, runs = request.target, self._nexi.runs()
-            document = await asyncio.to_thread(document_of, target, runs, self._nexi.history())
+            document = await asyncio.to_thread(document_of, request.target, self._nexi.runs(), self._nexi.history())
         elif request.is_local:
             raise ConfigError("a page cannot be fetched within the local scope", fix="leave --local out, or give a file")
         else:
@@ -90,7 +90,7 @@ class TextCheck:
         texts = await self._read_stored(document)
         is_fetched = request.refetch or bool(request.target.url)
         pages = await _fetch_pages(document.sources, fetch_fresh) if is_fetched else None
-        return await recheck(document, texts, pages, judge=open_text_judge(self._ports, self._gate), deadline=self._deadline())
+        return await recheck(document, texts, pages, judge=open_text_judge(self._gate), deadline=self._deadline())
 
     async def _add_records(self, document: Document) -> Document:
         """The document with the records of the papers whose DOI is in an address: one may be retracted since it was cited."""
@@ -111,9 +111,7 @@ class TextCheck:
             return replace(source, title=title, imprint=replace(source.imprint, paper=paper))
 
         looked_up, rest = document.sources[:MAX_AUDITED_PAGES], document.sources[MAX_AUDITED_PAGES:]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(describe(source)) for source in looked_up]
-        return replace(document, sources=(*(task.result() for task in tasks), *rest))
+        return replace(document, sources=(*await gather_all(map(describe, looked_up)), *rest))
 
     async def _read_stored(self, document: Document) -> dict[int, str | None]:
         chain = self._ports.config.fetch_chain()
@@ -157,7 +155,7 @@ class TextCheck:
                 case _:
                     states.append(SourceState(source, "unread", f"an audit reads at most {MAX_AUDITED_PAGES} pages"))
         texts = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
-        judge = open_text_judge(self._ports, self._gate)
+        judge = open_text_judge(self._gate)
         return await check_citations(document, texts, tuple(states), judge=judge, deadline=self._deadline())
 
     # a text without citations
@@ -184,7 +182,7 @@ class TextCheck:
         for number, (url, error) in enumerate(evidence.failures, first + len(evidence.pages)):
             states.append(describe_failure(Source(number, url), error))
         document = replace(document, sources=tuple(state.source for state in states))
-        judge, deadline = open_text_judge(self._ports, self._gate), self._deadline()
+        judge, deadline = open_text_judge(self._gate), self._deadline()
         verification = await check_document(document, texts, tuple(states), basis=basis, judge=judge, deadline=deadline)
         return replace(verification, gap=say_all(verification.gap, evidence.gap))
 
@@ -215,7 +213,7 @@ class TextCheck:
                     failures.append((target, error))
                 continue
             path, is_folder = await asyncio.to_thread(place_of, target)
-            files += [f for f in await asyncio.to_thread(list, files_in(path)) if isinstance(f, Path)] if is_folder else [path]
+            files += await asyncio.to_thread(list, files_in(path)) if is_folder else [path]
         if len(files) > MAX_WHOLE_FILES:
             async with attach_files(self._nexi, self._ports, [str(file) for file in files]) as knowledge:
                 pages += await self._find_known(knowledge, sentences)
@@ -275,9 +273,8 @@ async def _fetch_pages(sources: Sequence[Source], fetch: Fetch) -> dict[int, Pag
             except FetchError as error:
                 return error
 
-    async with asyncio.TaskGroup() as group:
-        tasks = {source.number: group.create_task(one(source)) for source in sources}
-    return {number: task.result() for number, task in tasks.items()}
+    outcomes = await gather_all(map(one, sources))
+    return {source.number: outcome for source, outcome in zip(sources, outcomes, strict=True)}
 
 
 def _state_of(source: Source, text: str | None, *, is_new: bool = False) -> SourceState:

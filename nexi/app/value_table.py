@@ -23,6 +23,7 @@ from nexi.prompts import render
 from nexi.tables.cells import Cell, Column, Row, ValueTable, parse_columns, place_quote
 from nexi.tables.picking import Saying, choose_labelled, choose_saying, list_labelled, list_sentences, pick_value
 from nexi.tables.reading import ask_row
+from nexi.tasks import gather_all
 from nexi.types import Page
 from nexi.urls import is_web_url
 
@@ -69,9 +70,8 @@ class TableWork:
             self._on_step(Step(name, "skipped" if row.problem else "read", next(numbers), len(documents)))
             return row
 
-        async with asyncio.TaskGroup() as tasks:
-            rows = [tasks.create_task(fill(name, target)) for name, target in documents]
-        return ValueTable(self._columns, tuple(row.result() for row in rows), llm.name if llm else "", "; ".join(self._gaps))
+        rows = await gather_all(fill(name, target) for name, target in documents)
+        return ValueTable(self._columns, tuple(rows), llm.name if llm else "", "; ".join(self._gaps))
 
     def _list_documents(self) -> list[tuple[str, str | Path]]:
         documents: dict[str, tuple[str, str | Path]] = {}
@@ -89,9 +89,8 @@ class TableWork:
             else:
                 path, is_folder = place_of(target)
                 for file in files_in(path) if is_folder else [path]:
-                    if isinstance(file, Path):
-                        name = str(file.relative_to(path)) if is_folder else file.name
-                        documents.setdefault(str(file), (name, file))
+                    name = str(file.relative_to(path)) if is_folder else file.name
+                    documents.setdefault(str(file), (name, file))
         if not documents:
             raise QuestionError("there is no document to read", fix=NOTHING_TO_READ)
         if len(documents) > MAX_DOCUMENTS:

@@ -61,7 +61,7 @@ class PageArchive:
     def _last_digest(self, key: str) -> str:
         """The digest under which a run fetched this page last; logs are read only as far as that takes."""
         while key not in self._known and (run := next(self._rest, "")):
-            for fact in facts_of(self._runs, run):
+            for fact in _facts_of(self._runs, run):
                 addresses, digest = [], ""
                 if isinstance(fact, PageFetched):
                     addresses, digest = [fact.url, fact.final_url], fact.digest
@@ -85,7 +85,7 @@ class PageArchive:
         return None
 
 
-def facts_of(runs: RunStore, run_id: str) -> Sequence[Fact]:
+def _facts_of(runs: RunStore, run_id: str) -> Sequence[Fact]:
     """The facts of a run as far as they can be read."""
     try:
         return runs.open_log(run_id).bare_facts
@@ -138,7 +138,7 @@ def _by_id(prefix: str, runs: RunStore, history: HistoryStore) -> Document:
         cause = ", ".join(matches[:10])
         raise NexiError(f"{name!r} begins several ids", cause=cause, fix="give more of the id", code="ambiguous")
     run_id = matches[0]
-    facts = facts_of(runs, run_id)
+    facts = _facts_of(runs, run_id)
     end = find_end(facts)
     if isinstance(end, RunFinished):
         question = facts[0].query if isinstance(facts[0], RunStarted) else ""

@@ -5,24 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nexi.errors import ConfigError, FetchError
+from nexi.app.factory import PortFactory
+from nexi.errors import FetchError
 from nexi.events import Fact, RunFinished, find_end
 
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
-    from nexi.config import Config
-
-MIN_SECRET_CHARS = 16
 log = logging.getLogger("nexi.webhook")
-
-
-def check_webhook(config: Config) -> None:
-    """Refuse an address without a secret to sign with. Raises ConfigError."""
-    if config.webhook_url and len(config.webhook_secret) < MIN_SECRET_CHARS:
-        cause = f"a notice is signed with a secret of at least {MIN_SECRET_CHARS} characters"
-        raise ConfigError("webhook_url is set without webhook_secret", cause=cause, fix="nexi config set webhook_secret < FILE")
 
 
 async def send_notice(ports: PortFactory, run_id: str, mode: str, facts: Sequence[Fact]) -> None:
@@ -30,7 +19,12 @@ async def send_notice(ports: PortFactory, run_id: str, mode: str, facts: Sequenc
     notice = _describe_end(run_id, mode, facts)
     if notice is None:
         return
-    sender = ports.webhook_sender()
+    from nexi.fetchers.guard import AddressGuard
+    from nexi.fetchers.transport import Transport
+    from nexi.fetchers.webhook import WebhookSender
+
+    guard = AddressGuard(ports.config.allow_private)
+    sender = WebhookSender(guard, Transport(guard, **ports.connections()), ports.clock, ports.config.webhook_secret)
     try:
         await sender.send(ports.config.webhook_url, run_id, json.dumps(notice).encode())
     except FetchError as error:

@@ -26,6 +26,7 @@ from msgspec import Struct
 from nexi.errors import NexiError
 from nexi.extract.words import one_line
 from nexi.formats import LibraryItem, parse_bibtex, parse_csl, to_text
+from nexi.structured.json_reader import as_mapping
 
 DATABASE = "zotero.sqlite"
 MAX_EXPORT_BYTES = 100_000_000
@@ -168,12 +169,12 @@ def read_running_library(base: str = "") -> Library:
     notes: defaultdict[str, list[str]] = defaultdict(list)
     files: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
-        about = _as_object(row.get("data"))
+        about = as_mapping(row.get("data"))
         parent = str(about.get("parentItem") or "")
         if parent and isinstance(note := about.get("note"), str) and about.get("itemType") == "note":
             notes[parent].append(_note_text(note))
             continue
-        href = str(_as_object(_as_object(row.get("links")).get("enclosure")).get("href") or "")
+        href = str(as_mapping(as_mapping(row.get("links")).get("enclosure")).get("href") or "")
         if parent and href.startswith("file:///"):
             files[parent].append(unquote(urlsplit(href).path))
     items = tuple(item for row in rows if (item := _item_of(row, notes, files)))
@@ -182,7 +183,7 @@ def read_running_library(base: str = "") -> Library:
 
 
 def _item_of(row: dict[str, Any], notes: defaultdict[str, list[str]], files: defaultdict[str, list[str]]) -> LibraryItem | None:
-    key, about = str(row.get("key") or ""), _as_object(row.get("data"))
+    key, about = str(row.get("key") or ""), as_mapping(row.get("data"))
     if about.get("itemType") in ("attachment", "note", "annotation", None):
         return None
     people = _list_objects(about.get("creators"))
@@ -190,10 +191,6 @@ def _item_of(row: dict[str, Any], notes: defaultdict[str, list[str]], files: def
     labels = [str(tag["tag"]) for tag in _list_objects(about.get("tags")) if tag.get("tag")]
     fields = {name: value for name, value in about.items() if isinstance(value, str)}
     return _read_fields(key, fields, [a for a in authors if a], labels, notes[key], files[key]) if key.isalnum() else None
-
-
-def _as_object(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _list_objects(value: object) -> list[dict[str, Any]]:

@@ -144,12 +144,12 @@ def save_answer_report(result: RunResult, vault: Path | None = None) -> Path | N
     from nexi.app.report import save_report
 
     try:
-        report = save_report(result, Path.cwd(), _today(), vault=vault)
+        path, notes = save_report(result, Path.cwd(), _today(), vault=vault)
     except StoreError as error:
         print_warning(f"{error}. {error.fix} To see the report: nexi --show {result.id}")
         return None
-    _print_saved(report.path, report.notes)
-    return report.path
+    _print_saved(path, notes)
+    return path
 
 
 def _print_saved(path: Path, notes: Sequence[str]) -> None:

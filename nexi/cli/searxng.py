@@ -57,7 +57,7 @@ def _status_command(as_json: bool) -> None:
 
 
 def _open_lifecycle() -> tuple[Config, Lifecycle]:
-    from nexi.app import container_lifecycle
+    from nexi.app.factory import container_lifecycle
 
     config = load_config()
     return config, container_lifecycle(config)

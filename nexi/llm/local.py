@@ -6,23 +6,22 @@ called, and none is loaded.
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from nexi.net.addresses import is_loopback_url
 from nexi.structured.json_reader import as_mapping, parse_json
+from nexi.tasks import gather_all
 
 if TYPE_CHECKING:
     import httpx2
 
 __all__ = ["PORTS", "LocalServer", "describe_server", "find_servers"]
 
-T = TypeVar("T")
 OLLAMA, LM_STUDIO, LLAMA_CPP = "Ollama", "LM Studio", "llama.cpp"
 OPENAI_COMPATIBLE = "OpenAI-compatible"
 PORTS: Mapping[str, int] = {
@@ -67,7 +66,7 @@ class LocalServer(Struct, frozen=True):
 async def find_servers(ports: Mapping[str, int] = PORTS) -> list[LocalServer]:
     """The servers that answer on their usual ports, in the order of `ports`; two kinds may share a port."""
     async with _open_client(PATIENCE_S) as client:
-        replies = await _gather_all(_ask_server(kind, f"http://127.0.0.1:{port}", client) for kind, port in ports.items())
+        replies = await gather_all(_ask_server(kind, f"http://127.0.0.1:{port}", client) for kind, port in ports.items())
     servers: dict[str, LocalServer] = {}
     for server in filter(None, replies):
         servers.setdefault(server.base_url, server)
@@ -81,14 +80,8 @@ async def describe_server(base_url: str, *, patience_s: float = PATIENCE_S) -> L
     parts = urlsplit(base_url)
     async with _open_client(patience_s) as client:
         origin = f"{parts.scheme}://{parts.netloc}"
-        replies = await _gather_all(_ask_server(kind, origin, client, guess=False) for kind in _MODELS)
+        replies = await gather_all(_ask_server(kind, origin, client, guess=False) for kind in _MODELS)
     return next((server for server in replies if server), None)
-
-
-async def _gather_all(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(wait) for wait in waits]
-    return [task.result() for task in tasks]
 
 
 def _open_client(patience_s: float) -> httpx2.AsyncClient:
@@ -114,7 +107,7 @@ async def _ask_ollama(origin: str, client: httpx2.AsyncClient, guess: bool) -> t
         return None
     windows = ollama_loaded(await _get_json(client, f"{origin}/api/ps"))
     first_names = names[:MAX_DESCRIBED]
-    descriptions = await _gather_all(_get_json(client, f"{origin}/api/show", {"model": name}) for name in first_names)
+    descriptions = await gather_all(_get_json(client, f"{origin}/api/show", {"model": name}) for name in first_names)
     models = {name: ollama_model(name, show, windows.get(name)) for name, show in zip(first_names, descriptions, strict=True)}
     return tuple(models.get(name) or LocalModel(name) for name in names)
 

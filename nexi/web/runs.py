@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import RunLimits, RunRequest, check_run_id, result_of
-from nexi.app.feeds import FeedItem, Mark, format_sse, mark_of
+from nexi.app.feeds import FeedItem, Mark, mark_of
 from nexi.app.hosting import DOOR, RunHost
 from nexi.app.request import AGENTIC_SETTINGS
 from nexi.errors import NexiError
@@ -208,7 +208,7 @@ async def follow_log(runs: RunStore, run_id: str, mark: Mark, host: RunHost) -> 
 async def _send_items(items: AsyncGenerator[FeedItem | None, None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(items):
         async for item in items:
-            yield format_sse(item) if item else b": still here\n\n"
+            yield item.frame if item else b": still here\n\n"
 
 
 @CONTRACT.serve(
@@ -221,7 +221,7 @@ async def _show_result(request: Request) -> Response:
     if form and form not in EXPORT_FORMATS:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")
     form = form or next((known.name for known in EXPORT_FORMATS.values() if known.media_type in accepted), "json")
-    log = None if host.is_active(run_id) else await host.open_log(run_id)
+    log = None if host.get_active(run_id) else await host.open_log(run_id)
     if log is None or not log.has_ended:
         fix = "follow its events, or stop it"
         raise build_refusal(409, "not_ended", f"run {run_id} has not ended", fix=fix, retry_after=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -120,7 +120,7 @@ async def test_a_run_is_here_while_it_works_and_for_a_while_after_its_end(make_c
     async with hosting(make_config(), model) as host:
         hosted = await host.start(QUESTION)
         assert hosted.created == CREATED
-        assert (host.active, host.active_ids, host.is_active(hosted.id)) == (1, [hosted.id], True)
+        assert (host.active, host.active_ids, host.get_active(hosted.id)) == (1, [hosted.id], hosted)
         assert host.get(hosted.id) is host.get_active(hosted.id) is hosted
         snapshot = await host.snapshot_of(hosted.id)
         assert (snapshot.id, snapshot.created, snapshot.state, snapshot.result()) == (hosted.id, CREATED, "running", None)
@@ -128,7 +128,7 @@ async def test_a_run_is_here_while_it_works_and_for_a_while_after_its_end(make_c
         model.gate.set()
         assert (await hosted.wait_for_result()).answer.text == ANSWER
         await until(lambda: host.active == 0)
-        assert (host.active_ids, host.is_active(hosted.id), host.get_active(hosted.id)) == ([], False, None)
+        assert (host.active_ids, host.get_active(hosted.id)) == ([], None)
         assert host.get(hosted.id) is hosted
         host.forget(hosted.id)
         assert host.get(hosted.id) is None
@@ -336,7 +336,7 @@ async def test_a_server_without_runs_ends_at_once(make_config: Make) -> None:
 async def test_a_run_that_is_being_opened_is_given_up_when_its_server_ends(make_config: Make) -> None:
     entered, is_given_up = asyncio.Event(), False
 
-    async def prepare() -> Run:
+    async def prepare(_: AsyncExitStack) -> Run:
         nonlocal is_given_up
         entered.set()
         try:

@@ -60,7 +60,7 @@ class Bench:
         metered = MeteredLLM(
             self.llm, "judge", self.meter, self.facts, clock, TokenCounter("cl100k_base"), 32_000, replay=track or AgentReplay()
         )
-        self.judge = RunJudge(config, metered, clock).open(None)
+        self.judge = RunJudge(config, metered).open(None)
 
     async def ask(self) -> tuple[str, str, JudgeFigure | None]:
         """The finding on one sentence, why there is none, and who made it."""
@@ -140,7 +140,7 @@ async def test_an_installed_model_that_is_damaged_answers_with_gaps_that_say_why
     (config.root / "proof" / "model").mkdir(parents=True)
     (config.root / "proof" / "model" / "manifest.json").write_text("{}")
     model = pair_models.InstalledPairModel(config, FakeClock()).pair_model()
-    assert isinstance(model, pair_models.GapPairModel)
+    assert isinstance(model, pair_models._GapPairModel)
     (score,) = await model.score([(SENTENCE, SENTENCE)])
     assert (score.known, score.reason.startswith("The installed model cannot be used")) == (False, True)
 

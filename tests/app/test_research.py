@@ -64,7 +64,7 @@ async def _research(nexi: Nexi, tasks: asyncio.TaskGroup) -> tuple[ToolResult, T
     environment = RunEnvironment(
         nexi.ports, resolved, Session(), meter, QuietEmit(), asyncio.Event(), RecordedRun(), None, may_have_knowledge=True
     )
-    assembly = _ResearchAssembly(ResearchEngine(environment), environment, tasks, has_knowledge=True)
+    assembly = _ResearchAssembly(ResearchEngine(environment), tasks, has_knowledge=True)
     child = meter.child(Budget(), started=meter.started)
     toolbox = assembly.build_researcher("r1", "the key", session, child, assembly.shared, QuietEmit()).toolbox
     found = await toolbox.run(ToolCall("1", "local_search", '{"queries": ["shed key"]}'))

@@ -9,7 +9,7 @@ import pytest
 
 from nexi.app import RunLimits, RunRequest
 from nexi.app.request import request_of_run, request_to_dict
-from nexi.app.resolve import LocalModelProbe, NoProbe, resolve
+from nexi.app.resolve import LocalModelProbe, resolve
 from nexi.budget import Budget
 from nexi.config import Config, load_config
 from nexi.events import RunStarted, decode, encode
@@ -69,18 +69,18 @@ async def test_a_server_is_asked_again_only_after_a_minute() -> None:
 async def test_the_limits_of_a_request_win_over_the_config(make_config: Make) -> None:
     config = make_config(max_cost=5.0, max_tokens=1000, max_pages=7, max_model_calls=9, time_target=50)
     limits = RunLimits(max_iterations=3, max_cost=1.0, max_tokens=200)
-    resolved = await resolve(RunRequest("q", effort="l", limits=limits), config, NoProbe())
+    resolved = await resolve(RunRequest("q", effort="l", limits=limits), config, None)
     assert resolved.budget == Budget(3, 50, 200, max_cost=1.0, max_model_calls=9, max_pages=7)
     assert (resolved.config.max_cost, resolved.config.max_tokens) == (1.0, 200)
 
 
 async def test_research_counts_iterations_for_each_researcher_and_not_for_the_run(make_config: Make) -> None:
-    resolved = await resolve(RunRequest("q", mode="research"), make_config(), NoProbe())
+    resolved = await resolve(RunRequest("q", mode="research"), make_config(), None)
     assert resolved.budget.max_iterations is None
 
 
 async def test_the_scope_web_leaves_the_knowledge_base_alone(make_config: Make) -> None:
-    web, both = [await resolve(RunRequest("q", scope=s), make_config(), NoProbe()) for s in ("web", "both")]
+    web, both = [await resolve(RunRequest("q", scope=s), make_config(), None) for s in ("web", "both")]
     assert (web.config.knowledge, both.config.knowledge) == (False, True)
 
 

@@ -145,4 +145,4 @@ async def test_an_address_without_a_secret_is_refused_before_anything_is_spent(
 ) -> None:
     async with Nexi(allowing(make_config, receiver).override(webhook_secret=secret)) as nexi:
         with pytest.raises(ConfigError, match="without webhook_secret"):
-            nexi.check()
+            nexi.ports.check()

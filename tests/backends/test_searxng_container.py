@@ -18,7 +18,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from nexi.app import Nexi, container_options
+from nexi.app import Nexi
+from nexi.app.factory import container_options
 from nexi.backends.container import ContainerStatus, Lifecycle, Options
 from nexi.backends.container._state import State, User, decode_state, process_began
 from nexi.backends.container.backend import FAILED_FOR_S, ContainerBackend
@@ -534,7 +535,7 @@ def test_an_instance_that_is_named_always_wins(make_config: Callable[..., Config
     config = make_config(searxng_autostart=True, searxng_url="http://127.0.0.1:9")
     nexi = Nexi(config)
     assert (config.search_chain(), nexi.ports._search_chain()["searxng"].container) == (("searxng",), None)
-    assert not isinstance(nexi.backends()[0], ContainerBackend)
+    assert not isinstance(nexi.ports.backends()[0], ContainerBackend)
 
 
 async def test_a_search_without_an_engine_names_the_cause_and_the_fix_and_goes_on(
@@ -543,9 +544,9 @@ async def test_a_search_without_an_engine_names_the_cause_and_the_fix_and_goes_o
     monkeypatch.setenv("PATH", "")
     config = make_config(search_backend="searxng", searxng_autostart=True)
     async with Nexi(config) as nexi:
-        nexi.check()
+        nexi.ports.check()
         shared = nexi.ports.shared
-        shared.backends = dict.fromkeys(shared.backends, (*nexi.backends(), Pages("http://other.test", [], "other")))
+        shared.backends = dict.fromkeys(shared.backends, (*nexi.ports.backends(), Pages("http://other.test", [], "other")))
         outcome = await nexi.find("moon")
     (failure,) = outcome.failures
     assert [hit.url for hit in outcome.hits] == ["http://other.test/moon"]

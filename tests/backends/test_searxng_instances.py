@@ -60,4 +60,4 @@ async def test_the_settings_name_them(tmp_path: Path) -> None:
     config = Config(home=tmp_path, searxng_url=URLS[0], searxng_instances=URLS)
     assert (config.search_chain(), config.searxng_urls()) == (("searxng",), URLS)
     async with Nexi(config) as nexi:
-        assert isinstance(nexi.backends()[0], SearxngInstances)
+        assert isinstance(nexi.ports.backends()[0], SearxngInstances)

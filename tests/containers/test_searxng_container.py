@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nexi.app import Nexi, container_options
+from nexi.app import Nexi
+from nexi.app.factory import container_options
 from nexi.backends.container import Lifecycle, is_healthy
 from nexi.backends.container.engine import ContainerEngine
 from nexi.config import Config

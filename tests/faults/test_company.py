@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nexi import files
-from nexi.app.documents import OWN_STORE, Skipped, files_in
+from nexi.app.documents import OWN_STORE, files_in
 from nexi.app.integrity import list_indexed_urls
 from nexi.errors import StoreError
 from nexi.events import Fact, RunFinished, RunResumed, SourceNumbered, Warned
@@ -122,7 +122,9 @@ async def test_nothing_but_sqlite_opens_the_file_while_a_store_is_used(path: Pat
     assert len(await store.lexical("page3 part7", count=2)) == 2
     assert (await other.stats()).sources == 8
     await store.remove(["https://a.example/1"])
-    assert [item.reason for item in files_in(path.parent) if isinstance(item, Skipped)][:1] == [OWN_STORE]
+    reasons: list[str] = []
+    list(files_in(path.parent, lambda _, reason: reasons.append(reason)))
+    assert reasons[:1] == [OWN_STORE]
     assert (await other.repair()).kept_aside == ""
     await store.aclose()
     await other.aclose()

@@ -24,10 +24,10 @@ NAME = "nexi-research-far-moon-tides"
 def test_the_report_goes_into_the_folder_made_for_it_with_front_matter_and_its_path(make_config: Make, tmp_path: Path) -> None:
     result = research(make_config(), PromptModel())
     (tmp_path / "Research").mkdir()
-    saved = save_report(result, tmp_path, "2026-01-02", pick=lambda: (1, 7))
-    assert saved.path.stat().st_mode & 0o777 == 0o600
-    assert (saved.path, saved.notes) == (tmp_path / "Research" / f"{NAME}-b7.md", ())
-    text = saved.path.read_text(encoding="utf-8")
+    path, notes = save_report(result, tmp_path, "2026-01-02", pick=lambda: (1, 7))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert (path, notes) == (tmp_path / "Research" / f"{NAME}-b7.md", ())
+    text = path.read_text(encoding="utf-8")
     head, _, rest = text.partition("---\n\n")
     assert head.splitlines() == [
         "---",
@@ -48,7 +48,7 @@ def test_the_report_goes_into_the_folder_made_for_it_with_front_matter_and_its_p
         "sentences_supported: 0",
     ]
     assert rest.startswith("# The Moon and the tides\n\n- ")
-    assert rest.endswith(f"*Saved as `{saved.path}`*\n")
+    assert rest.endswith(f"*Saved as `{path}`*\n")
     assert "## Sources\n\n[1] " in rest
 
 
@@ -57,7 +57,7 @@ def test_a_saved_report_says_why_its_sentences_were_not_judged(make_config: Make
     assert result.answer.review is not None
     review = replace(result.answer.review, gap="The sentences were not judged: the time was used up")
     late = replace(result, answer=replace(result.answer, review=review))
-    text = save_report(late, tmp_path, "2026-01-02", pick=lambda: (0, 1)).path.read_text(encoding="utf-8")
+    text = save_report(late, tmp_path, "2026-01-02", pick=lambda: (0, 1))[0].read_text(encoding="utf-8")
     assert 'check_gap: "The sentences were not judged: the time was used up"\n---' in text
 
 
@@ -65,8 +65,8 @@ def test_a_name_that_is_taken_is_left_alone_and_another_suffix_is_tried(make_con
     result = research(make_config(), PromptModel())
     pairs = iter([(0, 1), (0, 1), (0, 2)])
     (tmp_path / f"{NAME}-a1.md").write_text("mine")
-    saved = save_report(result, tmp_path, "2026-01-02", pick=lambda: next(pairs))
-    assert saved.path.name == f"{NAME}-a2.md"
+    path, _ = save_report(result, tmp_path, "2026-01-02", pick=lambda: next(pairs))
+    assert path.name == f"{NAME}-a2.md"
     assert (tmp_path / f"{NAME}-a1.md").read_text() == "mine"
 
 
@@ -82,7 +82,7 @@ def test_a_link_that_somebody_laid_there_is_not_followed(make_config: Make, tmp_
     target = tmp_path / "elsewhere.txt"
     (tmp_path / f"{NAME}-a1.md").symlink_to(target)
     pairs = iter([(0, 1), (0, 2)])
-    assert save_report(result, tmp_path, "2026-01-02", pick=lambda: next(pairs)).path.name == f"{NAME}-a2.md"
+    assert save_report(result, tmp_path, "2026-01-02", pick=lambda: next(pairs))[0].name == f"{NAME}-a2.md"
     assert not target.exists()
 
 

@@ -71,7 +71,7 @@ async def test_what_doctor_hears_from_a_backend_ends_its_rest(make_config: Calla
         breaker = nexi.ports.breaker()
         assert isinstance(breaker, FileBreaker)
         assert list(breaker.suspended_backends()) == ["searxng"]
-        assert [check.ok for check in await _check_search(nexi, nexi.backends()[0])] == [True]
+        assert [check.ok for check in await _check_search(nexi, nexi.ports.backends()[0])] == [True]
         assert breaker.suspended_backends() == {}
 
 

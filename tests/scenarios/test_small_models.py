@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app.approach import _keep_approach, _kept_approach, is_small_model, probe_tool_use
+from nexi.app.approach import _is_small_model, _keep_approach, _kept_approach, probe_tool_use
 from nexi.app.pair_models import grade_book, judge_key
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
@@ -325,12 +325,12 @@ def test_the_result_is_kept_for_each_model_and_server(make_config: Make) -> None
     ],
 )
 def test_the_size_of_a_model_is_read_from_its_name(name: str, small: bool) -> None:
-    assert is_small_model(name) is small
+    assert _is_small_model(name) is small
 
 
 def test_the_size_that_a_server_gives_wins_over_the_name() -> None:
-    assert is_small_model("llama3.2", LocalModel("llama3.2", billions=3.2))
-    assert not is_small_model("my-7b-merge", LocalModel("my-7b-merge", billions=70.0))
+    assert _is_small_model("llama3.2", LocalModel("llama3.2", billions=3.2))
+    assert not _is_small_model("my-7b-merge", LocalModel("my-7b-merge", billions=70.0))
 
 
 async def test_a_small_model_with_tools_reads_with_the_built_in_extractor(make_config: Make) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nexi.app import container_options
+from nexi.app.factory import container_options
 from nexi.config import Config, load_config
 from nexi.events import AgendaSet, RoundEvaluated, ToolFinished
 from nexi.testing import answering, reading, searching

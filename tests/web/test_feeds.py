@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from nexi.app import feeds
-from nexi.app.feeds import READERS_AT_PACE, Feed, FeedItem, Mark, format_sse
-from nexi.events import Warned
+from nexi.app.feeds import READERS_AT_PACE, Feed, FeedItem, Mark
+from nexi.events import Event, Warned
 from nexi.web.streams import EventStream
 from tests.web.world import GatedWeb, serving
 
 FACTS = [Warned("x", f"number {n}") for n in range(40)]
-WHOLE = b"".join(format_sse(FeedItem(Mark(n), fact)) for n, fact in enumerate(FACTS, 1))
+WHOLE = b"".join(FeedItem(Mark(n), fact).frame for n, fact in enumerate(FACTS, 1))
 
 
 async def batches(feed: Feed) -> list[bytes]:
@@ -37,13 +37,13 @@ async def test_every_reader_gets_everything_once_and_in_few_batches(readers: int
 
 
 async def test_an_event_is_written_once_for_all_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    written: list[FeedItem] = []
+    written: list[Event] = []
 
-    def counted(item: FeedItem) -> bytes:
-        written.append(item)
-        return b"x"
+    def counted(event: Event) -> dict[str, Any]:
+        written.append(event)
+        return {}
 
-    monkeypatch.setattr(feeds, "format_sse", counted)
+    monkeypatch.setattr(feeds, "encode", counted)
     feed = Feed(FACTS)
     feed.end()
     await asyncio.gather(*(batches(feed) for _ in range(50)))

@@ -59,12 +59,12 @@ async def test_what_is_saved_is_used_at_once_and_kept_in_the_file(tmp_path: Path
 async def test_ports_that_were_given_stay_when_settings_are_saved(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         nexi = served.app.state.nexi
-        before = (nexi.ports, nexi.backends(), nexi.fetchers())
+        before = (nexi.ports, nexi.ports.backends(), nexi.ports.fetchers())
         await post(served, "/page/settings", {})
-        assert (nexi.ports, nexi.backends(), nexi.fetchers()) == before
+        assert (nexi.ports, nexi.ports.backends(), nexi.ports.fetchers()) == before
         await post(served, "/page/settings", {"max_cost": 0.5})
         assert nexi.ports is not before[0]
-        assert (nexi.backends(), nexi.fetchers()) == before[1:]
+        assert (nexi.ports.backends(), nexi.ports.fetchers()) == before[1:]
 
 
 async def test_a_stored_key_goes_to_no_other_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ async def _find_response(request: Request) -> StoredResponse:
 
 def _read_response(host: RunHost, run_id: str) -> StoredResponse:
     runs = host.nexi.runs()
-    is_running = host.is_active(run_id) or host.will_resume(run_id) or runs.is_running(run_id)  # before its log is read
+    is_running = bool(host.get_active(run_id)) or host.will_resume(run_id) or runs.is_running(run_id)  # before its log is read
     log = runs.open_log(run_id)
     facts = log.bare_facts
     start = next((fact for fact in facts if isinstance(fact, RunStarted)), None)

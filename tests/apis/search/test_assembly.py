@@ -47,7 +47,7 @@ async def test_pages_are_read_with_the_guard_whatever_the_cache(tmp_path: Path, 
     own.write_text(file)
     async with Nexi(config(tmp_path, **OWN)) as nexi:
         service = nexi.search_api(own)
-        fetchers = nexi.ports.uncached_fetchers() if "false" in file else nexi.fetchers()
+        fetchers = nexi.ports.uncached_fetchers() if "false" in file else nexi.ports.fetchers()
         assert [isinstance(f, CachedFetcher) for f in fetchers] == kinds
         seeds = [{"url": "http://127.0.0.1:1/"}, {"url": "http://169.254.169.254/"}]
         pack = await service.search({"query": "x", "constraints": {"search_mode": "full", "seed_items": seeds}})
