@@ -48,9 +48,6 @@ from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape, own_shape
 
 log = logging.getLogger("nexi.web")
-OWN_SHAPES: Mapping[str, Shape] = dict.fromkeys(
-    ("/v1/runs", "/v1/schedules", "/v1/spaces", "/v1/knowledge", "/v1/shared-", "/v1/verify", "/v1/table"), own_shape
-)
 
 
 def list_contracts() -> tuple[Contract, ...]:
@@ -64,7 +61,8 @@ def list_error_shapes() -> Mapping[str, Shape]:
     """The shape of an error by the start of a path; the longest one counts."""
     from nexi.apis import ERROR_SHAPES
 
-    return {**ERROR_SHAPES, **OWN_SHAPES}
+    own_paths = ("/v1/runs", "/v1/schedules", "/v1/spaces", "/v1/knowledge", "/v1/shared-", "/v1/verify", "/v1/table")
+    return {**ERROR_SHAPES, **dict.fromkeys(own_paths, own_shape)}
 
 
 def create_app(
@@ -124,7 +122,7 @@ def build_personal_app(
             try:
                 async with asyncio.TaskGroup() as tasks:
                     behind = [tasks.create_task(sweep_cache(app.state), name="sweep the page cache")]
-                    if getattr(app.state, "watches_vault", False):
+                    if app.state.watches_vault:
                         behind.append(tasks.create_task(keep_vault_indexed(shared, _log_vault_failure), name="watch the vault"))
                     yield
                     for task in behind:
@@ -135,15 +133,11 @@ def build_personal_app(
                 if guests:
                     await guests.close()
 
-    routes: list[BaseRoute] = [route for contract in contracts for route in contract.routes]
-    app = Starlette(
-        routes=[*routes, *page.ROUTES, Route("/mcp", endpoint=mcp), *more],
-        middleware=list(middleware),
-        lifespan=lifespan,
-        exception_handlers=UNROUTED,
-    )
+    routes = [*(route for contract in contracts for route in contract.routes), *page.ROUTES, Route("/mcp", endpoint=mcp), *more]
+    app = Starlette(routes=routes, middleware=list(middleware), lifespan=lifespan, exception_handlers=UNROUTED)
     app.router.redirect_slashes = False
     app.state.nexi, app.state.host, app.state.metrics, app.state.guests = shared, host, metrics, guests
+    app.state.edits_settings = app.state.watches_vault = False
     app.state.doctor_timeout_s = page.setup.DOCTOR_TIMEOUT_S
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
     app.state.openapi = operations.assemble_document((contract.openapi() for contract in contracts), is_open=is_open)
