@@ -49,17 +49,9 @@ async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, num
 
 def export_verification(verification: Verification, target: str, *, strict: bool = False) -> str:
     """A text that was checked as one HTML page: its figures, the text with marks, its sources and the evidence."""
-    from nexi.output.verification import verification_lines
-    from nexi.types import Review
     from nexi.web.page.export import export_check
 
-    title = f"{'Audit' if verification.citations else 'Verification'} of {target}"
-    lines = verification_lines(verification, strict=strict)
-    texts = {number: text for number, text in verification.texts.items() if text}
-    review = Review(verification.proof, judges=verification.judges, gap=verification.gap)
-    notes = {state.source.number: f"{state.state}: {state.reason}" for state in verification.sources if state.reason}
-    sources = tuple(state.source for state in verification.sources)
-    return clean_text(export_check(title, lines, verification.document.text, review, sources, texts, notes))
+    return clean_text(export_check(verification, target, strict=strict))
 
 
 def markdown_document(result: RunResult, today: str) -> str:
@@ -81,9 +73,8 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
 
     if EXPORT_FORMATS[form].lists_sources:
         if not run.end.sources:
-            raise NexiError(
-                "there are no references", cause="the answer cites no source", fix="export md", code="no_references"
-            )
+            cause = "the answer cites no source"
+            raise NexiError("there are no references", cause=cause, fix="export md", code="no_references")
         # an address that is neither of the web nor of a file is left out
         sources = [s if is_web(s.url) or s.url.startswith("file:") else replace(s, url="") for s in run.end.sources]
         return FORMS[form](sources, today)
@@ -101,12 +92,9 @@ def _choose_sources(run: AnsweredRun, numbers: Collection[int]) -> AnsweredRun:
 
     cited_numbers = [source.number for source in run.end.sources]
     if unknown := [number for number in numbers if number not in cited_numbers]:
-        raise NexiError(
-            f"the answer has no source [{unknown[0]}]",
-            cause=f"it cites {', '.join(f'[{n}]' for n in cited_numbers)}" if cited_numbers else "it cites none",
-            fix="name some of these",
-            code="bad_request",
-        )
+        message = f"the answer has no source [{unknown[0]}]"
+        cause = f"it cites {', '.join(f'[{n}]' for n in cited_numbers)}" if cited_numbers else "it cites none"
+        raise NexiError(message, cause=cause, fix="name some of these", code="bad_request")
     sources = tuple(source for source in run.end.sources if source.number in numbers)
     return replace(run, end=replace(run.end, sources=sources))
 
