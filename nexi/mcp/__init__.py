@@ -29,11 +29,8 @@ def require_sdk() -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None or find_spec("mcp_types") is None:
-        raise ConfigError(
-            "the MCP server cannot start",
-            cause="the mcp package, 2.3 or newer, is not installed",
-            fix=f"install it: {install_command('mcp')}",
-        )
+        cause, fix = "the mcp package, 2.3 or newer, is not installed", f"install it: {install_command('mcp')}"
+        raise ConfigError("the MCP server cannot start", cause=cause, fix=fix)
 
 
 def create_server(nexi: Nexi) -> NexiServer:

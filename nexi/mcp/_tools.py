@@ -273,12 +273,9 @@ class Tools:
         if self._host.draining:
             raise ResearchError("no research can be started", cause="the server is shutting down", fix="start it again")
         if self._host.is_full:
-            running = self._host.active_ids
-            raise ResearchError(
-                "no more research can be started now",
-                cause=f"{len(running)} runs are running: {', '.join(running)}",
-                fix="wait for one of them, or end one with nexi_research_cancel",
-            )
+            cause = f"{len(self._host.active_ids)} runs are running: {', '.join(self._host.active_ids)}"
+            fix = "wait for one of them, or end one with nexi_research_cancel"
+            raise ResearchError("no more research can be started now", cause=cause, fix=fix)
         run_id = (await self._host.start(request)).id
         text = f"Research {run_id} has begun. Ask nexi_research_status for how far it is, and"
         text += " nexi_research_result for the report; a run takes minutes."
@@ -338,20 +335,19 @@ class Tools:
         ] = False,
     ) -> Annotated[CallToolResult, _schemas.Cancelled]:
         """End a research run now, without a report or, with write_report, with one from what there is."""
-        snapshot = await read_run(self._host, run_id)
-        if snapshot.state != "running":
-            outcome = _schemas.Cancelled(
-                id=run_id, state=snapshot.state, done="nothing", message=f"Run {run_id} is {snapshot.state}."
-            )
+        state = (await read_run(self._host, run_id)).state
+        if state != "running":
+            message, done = f"Run {run_id} is {state}.", "nothing"
         elif not write_report and (hosted := self._host.get_active(run_id)):
             await hosted.cancel()
-            after = await read_run(self._host, run_id)
-            outcome = _schemas.Cancelled(id=run_id, state=after.state, done="cancelled", message=f"Run {run_id} was cancelled.")
+            state = (await read_run(self._host, run_id)).state
+            message, done = f"Run {run_id} was cancelled.", "cancelled"
         else:
             await self._host.stop(run_id)
             message = f"Run {run_id} was asked to write its report now; nexi_research_result gives it."
-            outcome = _schemas.Cancelled(id=run_id, state="running", done="asked_to_stop", message=message)
-        return _tool_result(outcome.message, outcome)
+            done = "asked_to_stop"
+        outcome = {"id": run_id, "state": state, "done": done, "message": message}
+        return _tool_result(message, _schemas.Cancelled.model_validate(outcome))
 
     async def nexi_verify(
         self,
@@ -374,12 +370,9 @@ class Tools:
         Tells what a page contradicts from what is not found. With audit, the citations of any report are judged one by one.
         """
         target = Target(text if text.strip() else "", run_id.strip(), url.strip())
-        if sum(map(bool, (target.text, target.id, target.url))) != 1:
-            is_empty = not (target.text or target.id or target.url)
-            raise QuestionError(
-                "there is nothing to verify" if is_empty else "two things to verify were named",
-                fix="give text, run_id or url, and only one of them",
-            )
+        if (count := sum(map(bool, (target.text, target.id, target.url)))) != 1:
+            message = "there is nothing to verify" if not count else "two things to verify were named"
+            raise QuestionError(message, fix="give text, run_id or url, and only one of them")
         pages = _check_addresses(against)
         if audit and (against or web or only_local):
             fix = "leave against, web and only_local out"
@@ -436,9 +429,8 @@ class Tools:
         for number, url in enumerate(urls, 1):
             await taking.take(url)
             await teller.report_progress(number, len(urls), f"{steps[-1].outcome}: {url}" if steps else url)
-        figures = taking.taken.as_json()
-        counts = {name: figures[name] for name in ("stored", "unchanged", "linked", "chunks", "warnings")}
-        return _schemas.Indexed(pages=[_schemas.IndexedPageOutcome(url=s.name, outcome=s.outcome) for s in steps], **counts)
+        pages = [_schemas.IndexedPageOutcome(url=s.name, outcome=s.outcome) for s in steps]
+        return _schemas.Indexed.model_validate({**taking.taken.as_json(), "pages": pages})
 
 
 def _tool_result(text: str, value: BaseModel) -> CallToolResult:

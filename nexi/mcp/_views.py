@@ -15,8 +15,9 @@ from nexi.app import RunResult
 from nexi.app.hosting import RunSnapshot
 from nexi.app.report import report_text
 from nexi.mcp import _schemas
+from nexi.output import answer_json
 from nexi.output.proof import figures_line
-from nexi.types import Page, SearchOutcome, Source
+from nexi.types import Page, SearchOutcome
 
 MAX_STEPS = 200
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -31,28 +32,9 @@ def replace_surrogates(value: Any) -> Any:
     return [replace_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
-def cited_sources(sources: Sequence[Source]) -> list[_schemas.CitedSource]:
-    return [_schemas.CitedSource(n=s.number, url=s.url, title=s.title) for s in sources]
-
-
 def show_answer(result: RunResult) -> _schemas.FoundAnswer:
-    end, started = result.finished, result.facts[0]
-    return _schemas.FoundAnswer(
-        id=result.id,
-        question=getattr(started, "query", ""),
-        answer=result.answer.text,
-        answered=result.answer.answered,
-        sources=cited_sources(result.answer.sources),
-        verified=figures_line(result.answer.review),
-        stop=end.stop.value,
-        warnings=list(end.warnings),
-        model=getattr(started, "model", ""),
-        iterations=end.iterations,
-        pages=end.pages,
-        seconds=end.seconds,
-        tokens=end.usage.total,
-        cost=end.usage.cost,
-    )
+    figures = {"verified": figures_line(result.answer.review), "tokens": result.finished.usage.total}
+    return _schemas.FoundAnswer.model_validate({**answer_json(result), **figures})
 
 
 def answer_markdown(result: RunResult, steps: Sequence[str] = ()) -> str:
@@ -136,8 +118,9 @@ def show_report(snapshot: RunSnapshot) -> _schemas.ResearchReport:
     report = _schemas.ResearchReport.model_validate({**show_research(snapshot).model_dump(), "report": "", "sources": []})
     if result := snapshot.result():
         report.report, document = report_text(result, snapshot.created[:10])
-        report.sources, report.verified = cited_sources(document.sources), figures_line(result.answer.review)
-        report.stop, report.warnings = result.finished.stop.value, [*result.finished.warnings, *document.notes]
+        report.sources = [_schemas.CitedSource(n=s.number, url=s.url, title=s.title) for s in document.sources]
+        report.verified, report.stop = figures_line(result.answer.review), result.finished.stop.value
+        report.warnings = [*result.finished.warnings, *document.notes]
     return report
 
 
