@@ -7,6 +7,8 @@ import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.errors import NexiError
 from nexi.text.controls import clean_text
@@ -27,7 +29,7 @@ async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str, n
 
 
 async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, numbers: Collection[int] = ()) -> bytes:
-    """The same of a log that was read already. Raises NexiError."""
+    """The same of a log that was read already. Raises NexiError, also for a number that names no source."""
     from nexi.web.page.export import Exported, export_html
     from nexi.web.page.markdown import title_document
     from nexi.web.page.printing import convert_to_docx, print_to_pdf
@@ -35,7 +37,14 @@ async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, num
     from nexi.web.page.view import answered_of
 
     run, today = answered_of(run_id, log), log.header.created[:10]
-    run = _choose_sources(run, numbers) if numbers and EXPORT_FORMATS[form].lists_sources else run
+    if numbers and EXPORT_FORMATS[form].lists_sources:
+        cited_numbers = [source.number for source in run.end.sources]
+        if unknown := [number for number in numbers if number not in cited_numbers]:
+            message = f"the answer has no source [{unknown[0]}]"
+            cause = f"it cites {', '.join(f'[{n}]' for n in cited_numbers)}" if cited_numbers else "it cites none"
+            raise NexiError(message, cause=cause, fix="name some of these", code="bad_request")
+        sources = tuple(source for source in run.end.sources if source.number in numbers)
+        run = replace(run, end=replace(run.end, sources=sources))
     if form not in ("html", "pdf"):
         document = await asyncio.to_thread(_text_of, run, "md" if form == "docx" else form, today)
         if form == "docx":
@@ -62,8 +71,6 @@ def markdown_document(result: RunResult, today: str) -> str:
 
 
 def _text_of(run: AnsweredRun, form: str, today: str) -> str:
-    from msgspec.structs import replace
-
     from nexi.answers.bibliography import FORMS
     from nexi.app import result_of
     from nexi.app.report import front_matter_of, report_text
@@ -84,19 +91,6 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
     if run.started.mode == "research":
         return tame_document(report_text(result, today, has_links=True)[0])
     return markdown_of(run, front_matter_of(result, today))
-
-
-def _choose_sources(run: AnsweredRun, numbers: Collection[int]) -> AnsweredRun:
-    """The run with these sources alone. Raises NexiError for a number that names none."""
-    from msgspec.structs import replace
-
-    cited_numbers = [source.number for source in run.end.sources]
-    if unknown := [number for number in numbers if number not in cited_numbers]:
-        message = f"the answer has no source [{unknown[0]}]"
-        cause = f"it cites {', '.join(f'[{n}]' for n in cited_numbers)}" if cited_numbers else "it cites none"
-        raise NexiError(message, cause=cause, fix="name some of these", code="bad_request")
-    sources = tuple(source for source in run.end.sources if source.number in numbers)
-    return replace(run, end=replace(run.end, sources=sources))
 
 
 def _encode_utf8(text: str) -> bytes:

@@ -202,22 +202,18 @@ def _say_verdict(claim: Claim) -> str:
 
 def _link_citations(source: str, marks: _Marks) -> str:
     """Citations and marks in the text between tags, outside code; a citation belongs to the claim that ends after it."""
-    parts = _TAG.split(source)
-    ahead, follows = -1, [-1] * len(parts)  # for every part, the first claim that ends after it
-    for at in range(len(parts) - 1, -1, -1):
-        follows[at] = ahead
-        if match := _CLAIM.search(parts[at]):
-            ahead = int(match[1])
-    depth, out = 0, []
-    for at, part in enumerate(parts):
+    ahead, depth, out = -1, 0, list[str]()  # read from the end, where the claim of a citation is met before it
+    for part in reversed(_TAG.split(source)):
         if part.startswith("<"):
-            depth += part.startswith(("<code", "<pre")) - part.startswith(("</code", "</pre"))
+            depth += part.startswith(("</code", "</pre")) - part.startswith(("<code", "<pre"))
             out.append(part)
         elif depth > 0:
             out.append(_CLAIM.sub("", part))
         else:
-            out.append(_mark_text(part, follows[at], marks))
-    return "".join(out)
+            out.append(_mark_text(part, ahead, marks))
+        if match := _CLAIM.search(part):
+            ahead = int(match[1])
+    return "".join(reversed(out))
 
 
 def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
