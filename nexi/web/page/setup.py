@@ -32,7 +32,6 @@ UNTESTED = Notice("part.untested", "tested with its first use")
 
 @CONTRACT.serve("GET /page/setup")
 async def _show_setup(request: Request) -> Response:
-    """Which parts are configured."""
     parts = await asyncio.to_thread(lambda: list(_parts_of(request.app.state.nexi.config)))
     return told_reply({"parts": [{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts]})
 
