@@ -1,6 +1,6 @@
 """HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share.
 
-    guard       what every request must pass; access knows the owner, guests answers everybody else
+    guard       what every request must pass; guests tells the owner from everybody else
     runs        runs over HTTP: start, follow, stop, fetch; streams sends events; `app.hosting` keeps the runs
     verify      texts checked, and reports audited
     table       values of documents by columns
@@ -10,8 +10,7 @@
     page        the web page
     server      sockets, workers, signals
 
-The interfaces that programs of others know are in `nexi.apis`. Contracts parse, call the app and show what it says; each gives
-its errors its own shape.
+The interfaces that other programs know are in `nexi.apis`. Contracts parse, call the app, show what it says and shape errors.
 """
 
 from __future__ import annotations
@@ -39,10 +38,9 @@ from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.web import operations, page, runs, spaces, table, verify
-from nexi.web.access import OwnerAccess
 from nexi.web.contract import Contract
 from nexi.web.guard import GuardRules, RequestGuard
-from nexi.web.guests import GuestDoor
+from nexi.web.guests import GuestDoor, OwnerAccess
 from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape, own_shape
@@ -77,11 +75,9 @@ def create_app(
     """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
     shared, rules = nexi or Nexi(config), rules or GuardRules()
     rules = rules if rules.token else replace(rules, token=config.token)
-    metrics = Metrics()
+    metrics, shapes = Metrics(), list_error_shapes()
     host = RunHost(shared, metrics, max_runs=most_runs)
-    guard = functools.partial(
-        RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=list_error_shapes(), host=host
-    )
+    guard = functools.partial(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=shapes, host=host)
     if rules.token:
         app = build_personal_app(host, more=more, middleware=[Middleware(guard)])
     else:
