@@ -79,9 +79,8 @@ def show_page_part(page: Page, start: int, most: int) -> _schemas.ReadPage:
 
 
 def page_markdown(page: _schemas.ReadPage) -> str:
-    more = (
-        f"\n\n[There are {page.chars - page.next_start:,} more characters: start={page.next_start}]" if page.next_start else ""
-    )
+    rest = page.chars - page.next_start if page.next_start else 0
+    more = f"\n\n[There are {rest:,} more characters: start={page.next_start}]" if rest else ""
     head = f"# {' '.join(page.title.split())}\n{page.final_url}\n\n" if page.title else f"{page.final_url}\n\n"
     return f"{head if not page.start else ''}{page.text}{more}"
 

@@ -87,8 +87,6 @@ class Metrics:
                 self.count("nexi_sentences_supported_total", event.review.proof.supported)
             case events.RunFinished() | events.RunFailed():
                 self.count("nexi_runs_ended_total", mode=mode, stop=event.stop.value)
-            case _:
-                pass
 
     def text(self, gauges: Mapping[str, float] | None = None) -> str:
         """Every metric there is, also those that are still zero."""

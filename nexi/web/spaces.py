@@ -28,9 +28,8 @@ __all__ = ["CONTRACT", "read_audience", "team_state_of"]
 
 MAX_URLS = 100
 SPACE: dict[str, Any] = {"type": "object", "required": ["name", "address"]}
-CONTRACT = Contract(
-    "Spaces", path={"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
-)
+NAME: Named = {"name": ("The name of the space, with @OWNER where it is somebody else's.", {"type": "string"})}
+CONTRACT = Contract("Spaces", path=NAME)
 FILES: Named = {"files": ("What becomes of its sources.", {"enum": ["keep", "delete"]})}
 URL: Named = {"url": ("The address of the source.", {"type": "string"})}
 SpaceScope = Annotated[Literal["", "web", "local"], Meta(description="`local` sends nothing to another machine.")]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
@@ -132,9 +132,7 @@ def respond_in_language(request: Request, read: Callable[[str, bool], bytes], me
     return respond_compressed(request, functools.partial(read, language), media_type, more)
 
 
-def respond_compressed(
-    request: Request, read: Callable[[bool], bytes], media_type: str, headers: Mapping[str, str]
-) -> Response:
+def respond_compressed(request: Request, read: Callable[[bool], bytes], media_type: str, headers: dict[str, str]) -> Response:
     """What `read` gives, compressed for a client that takes it so."""
     accepts = "gzip" in request.headers.get("accept-encoding", "")
     more = {"content-encoding": "gzip"} if accepts else {}

@@ -25,8 +25,6 @@ SNIPPET_CHARS = 600
 
 
 class _ForgottenSources(Struct, frozen=True, forbid_unknown_fields=True):
-    """Stored pages to forget."""
-
     urls: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=4000)], ...], Meta(min_length=1, max_length=1000)]
 
 
