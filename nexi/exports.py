@@ -7,6 +7,8 @@ import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.errors import NexiError
 from nexi.text.controls import clean_text
@@ -27,7 +29,7 @@ async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str, n
 
 
 async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, numbers: Collection[int] = ()) -> bytes:
-    """The same of a log that was read already. Raises NexiError."""
+    """The same of a log that was read already. Raises NexiError, also for a number that names no source."""
     from nexi.web.page.export import Exported, export_html
     from nexi.web.page.markdown import title_document
     from nexi.web.page.printing import convert_to_docx, print_to_pdf
@@ -35,7 +37,14 @@ async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, num
     from nexi.web.page.view import answered_of
 
     run, today = answered_of(run_id, log), log.header.created[:10]
-    run = _choose_sources(run, numbers) if numbers and EXPORT_FORMATS[form].lists_sources else run
+    if numbers and EXPORT_FORMATS[form].lists_sources:
+        cited_numbers = [source.number for source in run.end.sources]
+        if unknown := [number for number in numbers if number not in cited_numbers]:
+            message = f"the answer has no source [{unknown[0]}]"
+            cause = f"it cites {', '.join(f'[{n}]' for n in cited_numbers)}" if cited_numbers else "it cites none"
+            raise NexiError(message, cause=cause, fix="name some of these", code="bad_request")
+        sources = tuple(source for source in run.end.sources if source.number in numbers)
+        run = replace(run, end=replace(run.end, sources=sources))
     if form not in ("html", "pdf"):
         document = await asyncio.to_thread(_text_of, run, "md" if form == "docx" else form, today)
         if form == "docx":
@@ -49,17 +58,9 @@ async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, num
 
 def export_verification(verification: Verification, target: str, *, strict: bool = False) -> str:
     """A text that was checked as one HTML page: its figures, the text with marks, its sources and the evidence."""
-    from nexi.output.verification import verification_lines
-    from nexi.types import Review
     from nexi.web.page.export import export_check
 
-    title = f"{'Audit' if verification.citations else 'Verification'} of {target}"
-    lines = verification_lines(verification, strict=strict)
-    texts = {number: text for number, text in verification.texts.items() if text}
-    review = Review(verification.proof, judges=verification.judges, gap=verification.gap)
-    notes = {state.source.number: f"{state.state}: {state.reason}" for state in verification.sources if state.reason}
-    sources = tuple(state.source for state in verification.sources)
-    return clean_text(export_check(title, lines, verification.document.text, review, sources, texts, notes))
+    return clean_text(export_check(verification, target, strict=strict))
 
 
 def markdown_document(result: RunResult, today: str) -> str:
@@ -70,8 +71,6 @@ def markdown_document(result: RunResult, today: str) -> str:
 
 
 def _text_of(run: AnsweredRun, form: str, today: str) -> str:
-    from msgspec.structs import replace
-
     from nexi.answers.bibliography import FORMS
     from nexi.app import result_of
     from nexi.app.report import front_matter_of, report_text
@@ -81,9 +80,8 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
 
     if EXPORT_FORMATS[form].lists_sources:
         if not run.end.sources:
-            raise NexiError(
-                "there are no references", cause="the answer cites no source", fix="export md", code="no_references"
-            )
+            cause = "the answer cites no source"
+            raise NexiError("there are no references", cause=cause, fix="export md", code="no_references")
         # an address that is neither of the web nor of a file is left out
         sources = [s if is_web(s.url) or s.url.startswith("file:") else replace(s, url="") for s in run.end.sources]
         return FORMS[form](sources, today)
@@ -93,22 +91,6 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
     if run.started.mode == "research":
         return tame_document(report_text(result, today, has_links=True)[0])
     return markdown_of(run, front_matter_of(result, today))
-
-
-def _choose_sources(run: AnsweredRun, numbers: Collection[int]) -> AnsweredRun:
-    """The run with these sources alone. Raises NexiError for a number that names none."""
-    from msgspec.structs import replace
-
-    cited_numbers = [source.number for source in run.end.sources]
-    if unknown := [number for number in numbers if number not in cited_numbers]:
-        raise NexiError(
-            f"the answer has no source [{unknown[0]}]",
-            cause=f"it cites {', '.join(f'[{n}]' for n in cited_numbers)}" if cited_numbers else "it cites none",
-            fix="name some of these",
-            code="bad_request",
-        )
-    sources = tuple(source for source in run.end.sources if source.number in numbers)
-    return replace(run, end=replace(run.end, sources=sources))
 
 
 def _encode_utf8(text: str) -> bytes:

@@ -21,9 +21,6 @@ from nexi.net.causes import plain_cause
 if TYPE_CHECKING:
     from nexi.config import Config
 
-__all__ = ["main", "serve_http", "serve_stdio"]
-
-
 HOST, PORT = "127.0.0.1", 8000
 EXIT_CANCELLED = 130
 DRAIN_S = 5
@@ -44,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             serve_stdio()
     except NexiError as error:
-        say(f"Error: {error}" + (f"\n{error.fix}" if error.fix else ""))
+        _say(f"Error: {error}" + (f"\n{error.fix}" if error.fix else ""))
         return error.exit_code
     except KeyboardInterrupt:
         return EXIT_CANCELLED
@@ -100,7 +97,7 @@ async def _run_http(config: Config, host: str, port: int) -> None:
             settings = strict_config(door.app, drain_s=DRAIN_S, log_level="warning", limit_concurrency=MAX_CONNECTIONS)
             where = f"[{host}]" if ":" in host else host
             which = "the token" if config.token else "the token that `nexi token` prints"
-            say(f"MCP at http://{where}:{listener.getsockname()[1]}{PATH}, with {which}")
+            _say(f"MCP at http://{where}:{listener.getsockname()[1]}{PATH}, with {which}")
             await uvicorn.Server(settings).serve(sockets=[listener])
 
 
@@ -113,11 +110,11 @@ def _load_config() -> Config:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="nexi mcp: %(message)s")
     config = load_config()
     for note in config.notes:
-        say(f"Note: {note}")
+        _say(f"Note: {note}")
     return config
 
 
-def say(text: str) -> None:
+def _say(text: str) -> None:
     """A line on stderr, whatever became of it."""
     from nexi.output import write
 

@@ -22,6 +22,7 @@ from nexi.events import Event
 from nexi.ports import LLM
 from nexi.types import Page, Query, SearchOutcome
 
+Question = str | RunRequest
 OnEvent = Callable[[Event], object]
 T = TypeVar("T")
 
@@ -59,18 +60,14 @@ class SyncNexi:
         """One page as Markdown; private addresses are refused. Raises FetchError."""
         return self._wait(self.nexi.fetch(url))
 
-    def search(
-        self, question: str | RunRequest, *, session: Session | None = None, on_event: OnEvent | None = None
-    ) -> RunResult:
+    def search(self, question: Question, *, session: Session | None = None, on_event: OnEvent | None = None) -> RunResult:
         """Search, read pages and answer. Raises NexiError when there is no answer.
 
         `on_event` gets every event as it happens; a `session` carries a conversation from call to call.
         """
         return self._wait(self.nexi.search(question, session=session).drive(on_event))
 
-    def research(
-        self, question: str | RunRequest, *, session: Session | None = None, on_event: OnEvent | None = None
-    ) -> RunResult:
+    def research(self, question: Question, *, session: Session | None = None, on_event: OnEvent | None = None) -> RunResult:
         """Plan, research in rounds and write a report. Raises NexiError when there is none."""
         return self._wait(self.nexi.research(question, session=session).drive(on_event))
 
@@ -101,13 +98,13 @@ def fetch(url: str, config: Config | None = None) -> Page:
         return nexi.fetch(url)
 
 
-def search(question: str | RunRequest, config: Config | None = None, *, on_event: OnEvent | None = None) -> RunResult:
+def search(question: Question, config: Config | None = None, *, on_event: OnEvent | None = None) -> RunResult:
     """Search, read pages and answer. Raises NexiError when there is no answer."""
     with SyncNexi(config) as nexi:
         return nexi.search(question, on_event=on_event)
 
 
-def research(question: str | RunRequest, config: Config | None = None, *, on_event: OnEvent | None = None) -> RunResult:
+def research(question: Question, config: Config | None = None, *, on_event: OnEvent | None = None) -> RunResult:
     """Plan, research in rounds and write a report. Raises NexiError when there is none."""
     with SyncNexi(config) as nexi:
         return nexi.research(question, on_event=on_event)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 from nexi.errors import FetchError, LLMError
-from nexi.events import Event, Fact, is_fact
+from nexi.events import Event
 from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, ToolSpec, Usage
 
 Step: TypeAlias = "Reply | Exception | Callable[[Sequence[Message]], Reply]"
@@ -142,10 +142,6 @@ class FakeWeb:
 
 async def collect(events: AsyncIterable[Event]) -> list[Event]:
     return [event async for event in events]
-
-
-def facts_of(events: Sequence[Event]) -> list[Fact]:
-    return [event for event in events if is_fact(event)]
 
 
 def _words(text: str) -> list[str]:

@@ -29,11 +29,8 @@ def require_sdk() -> None:
     from importlib.util import find_spec
 
     if find_spec("mcp") is None or find_spec("mcp_types") is None:
-        raise ConfigError(
-            "the MCP server cannot start",
-            cause="the mcp package, 2.3 or newer, is not installed",
-            fix=f"install it: {install_command('mcp')}",
-        )
+        cause, fix = "the mcp package, 2.3 or newer, is not installed", f"install it: {install_command('mcp')}"
+        raise ConfigError("the MCP server cannot start", cause=cause, fix=fix)
 
 
 def create_server(nexi: Nexi) -> NexiServer:
@@ -45,17 +42,14 @@ def create_server(nexi: Nexi) -> NexiServer:
 
 
 if not TYPE_CHECKING:
-    _MODULE_OF = {
-        **dict.fromkeys(["HttpDoor", "PATH"], "http"),
-        **dict.fromkeys(["CLIENT_NAMES", "entry_text", "install_entry", "place_of"], "_entries"),
-    }
 
     def __getattr__(name: str) -> Any:
         """Load a name of the list above from its module; the door over HTTP says what to install where its SDK is missing."""
-        if name not in _MODULE_OF:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        if _MODULE_OF[name] == "http":
-            require_sdk()
         from importlib import import_module
 
-        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+        if name in ("HttpDoor", "PATH"):
+            require_sdk()
+            return getattr(import_module(f"{__name__}.http"), name)
+        if name in ("CLIENT_NAMES", "entry_text", "install_entry", "place_of"):
+            return getattr(import_module(f"{__name__}._entries"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

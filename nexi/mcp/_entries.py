@@ -66,7 +66,7 @@ def install_entry(client: str, path: Path) -> Installed:
         raise _not_understood(place, "it is not UTF-8 text") from error
     except OSError as error:
         raise store_error("Could not read the client's config", place, error) from error
-    after = _with_toml(before, place) if client == "codex" else _with_json(before, place)
+    after = _add_entry(before, place, is_toml=client == "codex")
     if after == before:
         return Installed("has the entry already")
     # the file is replaced whole, with its permissions, and its old text is kept beside it
@@ -84,26 +84,47 @@ def install_entry(client: str, path: Path) -> Installed:
     return Installed("has the entry now", backup)
 
 
-def _with_json(text: str, path: Path) -> str:
+def _add_entry(text: str, path: Path, *, is_toml: bool) -> str:
+    """The text with our entry in place of an older one, or beside the others; what the TOML then means is checked."""
+    name, kind = ("mcp_servers", "table of tables") if is_toml else ("mcpServers", "object of objects")
+    try:
+        whole = tomllib.loads(text) if is_toml else _parse_json(text)
+    except (ValueError, RecursionError) as error:
+        raise _not_understood(path, str(error)) from error
+    if not isinstance(whole, dict):
+        raise _not_understood(path, "it holds no JSON object")
+    servers = whole.get(name, {})
+    old = servers.get("nexi", {}) if isinstance(servers, dict) else None
+    if not isinstance(old, dict):
+        raise _not_understood(path, f"{name} in it is no {kind}")
+    new = _merge_entry({**CODEX_DEFAULTS, **old} if is_toml else old)
+    if new == old:
+        return text
+    merged = {**whole, name: {**servers, "nexi": new}}
+    if not is_toml:
+        return json.dumps(merged, indent=2, ensure_ascii=False) + "\n"
+    others, at = "", 0
+    for match in _OURS.finditer(text):
+        following = _TABLE.search(text, match.end())
+        others, at = others + text[at : match.start()], following.start() if following else len(text)
+    others = (others + text[at:]).rstrip()
+    after = f"{others}\n\n{_to_toml(new)}" if others else _to_toml(new)
+    try:
+        is_safe = tomllib.loads(after) == merged
+    except tomllib.TOMLDecodeError:
+        is_safe = False
+    if not is_safe:
+        raise _not_understood(path, "its table mcp_servers.nexi is written in a way that cannot be changed safely")
+    return after
+
+
+def _parse_json(text: str) -> Any:
     def build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in pairs}) < len(pairs):
             raise ValueError("a name stands in it twice")
         return dict(pairs)
 
-    try:
-        whole = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=build_object) if text.strip() else {}
-    except (ValueError, RecursionError) as error:
-        raise _not_understood(path, str(error)) from error
-    if not isinstance(whole, dict):
-        raise _not_understood(path, "it holds no JSON object")
-    servers = whole.get("mcpServers", {})
-    old = servers.get("nexi", {}) if isinstance(servers, dict) else None
-    if not isinstance(servers, dict) or not isinstance(old, dict):
-        raise _not_understood(path, "mcpServers in it is no object of objects")
-    new = _merge_entry(old)
-    if new == old:
-        return text
-    return json.dumps({**whole, "mcpServers": {**servers, "nexi": new}}, indent=2, ensure_ascii=False) + "\n"
+    return json.loads(text.removeprefix("\ufeff"), object_pairs_hook=build_object) if text.strip() else {}
 
 
 def _merge_entry(old: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,34 +133,6 @@ def _merge_entry(old: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(old.get("env"), dict) or "env" in new:
         new["env"] = {**(old.get("env") or {}), **new.get("env", {})}
     return {**old, **new}
-
-
-def _with_toml(text: str, path: Path) -> str:
-    """The text with our table in place of an older one, or at its end; what it then means is checked."""
-    try:
-        before = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _not_understood(path, str(error)) from error
-    servers = before.get("mcp_servers", {})
-    old = servers.get("nexi", {}) if isinstance(servers, dict) else None
-    if not isinstance(servers, dict) or not isinstance(old, dict):
-        raise _not_understood(path, "mcp_servers in it is no table of tables")
-    new = _merge_entry({**CODEX_DEFAULTS, **old})
-    if new == old:
-        return text
-    others, at = "", 0
-    for match in _OURS.finditer(text):
-        following = _TABLE.search(text, match.end())
-        others, at = others + text[at : match.start()], following.start() if following else len(text)
-    others = (others + text[at:]).rstrip()
-    after = f"{others}\n\n{_to_toml(new)}" if others else _to_toml(new)
-    try:
-        is_safe = tomllib.loads(after) == {**before, "mcp_servers": {**servers, "nexi": new}}
-    except tomllib.TOMLDecodeError:
-        is_safe = False
-    if not is_safe:
-        raise _not_understood(path, "its table mcp_servers.nexi is written in a way that cannot be changed safely")
-    return after
 
 
 def _to_toml(values: Mapping[str, Any]) -> str:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PATH", "HttpDoor"]
 
-
 PATH = "/mcp"
 MAX_BODY_BYTES = 2_000_000
 MAX_SESSIONS = 1000
@@ -64,17 +63,14 @@ def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarde
     """The app of any MCP server under our rules. Raises ConfigError for an address that needs a token and has none."""
     local = is_loopback_host(host)
     if token and len(token) < MIN_TOKEN_CHARS and not (local or guarded):
-        raise ConfigError(
-            f"the MCP server does not listen on {host} with a token of {len(token)} characters",
-            cause=f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed",
-            fix="set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24",
-        )
+        message = f"the MCP server does not listen on {host} with a token of {len(token)} characters"
+        cause = f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed"
+        raise ConfigError(message, cause=cause, fix="set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24")
     if not (local or token or guarded):
-        raise ConfigError(
-            f"the MCP server does not listen on {host} without a token",
-            cause="anyone who reaches that address could search and spend in your name",
-            fix="set NEXI_TOKEN to a long secret and give it to your clients, or listen on 127.0.0.1",
-        )
+        message = f"the MCP server does not listen on {host} without a token"
+        cause = "anyone who reaches that address could search and spend in your name"
+        fix = "set NEXI_TOKEN to a long secret and give it to your clients, or listen on 127.0.0.1"
+        raise ConfigError(message, cause=cause, fix=fix)
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=local and not guarded,
         allowed_hosts=[name for h in LOCAL for name in (h, f"{h}:*")],

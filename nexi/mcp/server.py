@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from inspect import getdoc
 from typing import Annotated, Any
 
@@ -67,7 +67,9 @@ class NexiServer(MCPServer[None]):
 
     def __init__(self, nexi: Nexi) -> None:
         self.host = RunHost(nexi, max_runs=MAX_RUNS, max_ended=MAX_ENDED_RUNS)
-        with _no_log_handlers():
+        quiet = logging.NullHandler()  # else the SDK would set up logging for the whole process, which is the caller's to do
+        logging.root.addHandler(quiet)
+        try:
             super().__init__(
                 "nexi",
                 title="nexi",
@@ -77,6 +79,8 @@ class NexiServer(MCPServer[None]):
                 log_level="WARNING",
                 lifespan=self._lifespan,
             )
+        finally:
+            logging.root.removeHandler(quiet)
         tools = Tools(self.host)
         acts = {"reads_only": False}
         table: list[tuple[Any, str, dict[str, bool]]] = [
@@ -111,10 +115,9 @@ class NexiServer(MCPServer[None]):
         """The tools, with the defaults of this installation in their schemas."""
         tools = await super().list_tools()
         for tool in tools:
-            if tool.name == "agentic_search":
-                for name in AGENTIC_SETTINGS:
-                    default = getattr(self.host.nexi.config, f"agentic_search_{name}")
-                    tool.input_schema["properties"][name]["default"] = default
+            for name in AGENTIC_SETTINGS if tool.name == "agentic_search" else ():
+                default = getattr(self.host.nexi.config, f"agentic_search_{name}")
+                tool.input_schema["properties"][name]["default"] = default
         return tools
 
     async def call_tool(
@@ -132,22 +135,19 @@ class NexiServer(MCPServer[None]):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            return _error_result(self._in_words(name, error))
-
-    def _in_words(self, name: str, error: ToolError) -> NexiError:
-        cause = error.__cause__
+            cause = error.__cause__
         if isinstance(cause, NexiError):
-            return cause
+            return _error_result(cause)
         if isinstance(cause, ValidationError):
             problems = []
             for problem in cause.errors():
                 value = "" if problem["type"] == "missing" else f" (given {str(problem['input'])[:VALUE_CHARS]!r})"
                 problems.append(f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}{value}")
-            fix = f"the input schema of {name} says what it takes"
-            return QuestionError(f"{name} cannot take these arguments", cause="; ".join(problems), fix=fix, code="arguments")
+            message, fix = f"{name} cannot take these arguments", f"the input schema of {name} says what it takes"
+            return _error_result(QuestionError(message, cause="; ".join(problems), fix=fix, code="arguments"))
         log.error("%s failed: %s", name, type(cause).__name__)
         fix = "please report it, with what the server wrote on stderr"
-        return InternalError(f"{name} failed by a fault in nexi", cause=type(cause).__name__, fix=fix)
+        return _error_result(InternalError(f"{name} failed by a fault in nexi", cause=type(cause).__name__, fix=fix))
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[None, Any] | None = None
@@ -187,14 +187,3 @@ def _error_result(error: NexiError) -> CallToolResult:
         is_error=True,
         _meta={"nexi/error": _views.replace_surrogates(details)},
     )
-
-
-@contextmanager
-def _no_log_handlers() -> Any:
-    """The SDK sets up logging for the whole process unless it is set up; the caller does that."""
-    quiet = logging.NullHandler()
-    logging.root.addHandler(quiet)
-    try:
-        yield
-    finally:
-        logging.root.removeHandler(quiet)

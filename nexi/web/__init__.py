@@ -1,6 +1,6 @@
 """HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share.
 
-    guard       what every request must pass; access knows the owner, guests answers everybody else
+    guard       what every request must pass; guests tells the owner from everybody else
     runs        runs over HTTP: start, follow, stop, fetch; streams sends events; `app.hosting` keeps the runs
     verify      texts checked, and reports audited
     table       values of documents by columns
@@ -10,8 +10,7 @@
     page        the web page
     server      sockets, workers, signals
 
-The interfaces that programs of others know are in `nexi.apis`. Contracts parse, call the app and show what it says; each gives
-its errors its own shape.
+The interfaces that other programs know are in `nexi.apis`. Contracts parse, call the app, show what it says and shape errors.
 """
 
 from __future__ import annotations
@@ -39,18 +38,14 @@ from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.errors import NexiError
 from nexi.web import operations, page, runs, spaces, table, verify
-from nexi.web.access import OwnerAccess
 from nexi.web.contract import Contract
 from nexi.web.guard import GuardRules, RequestGuard
-from nexi.web.guests import GuestDoor
+from nexi.web.guests import GuestDoor, OwnerAccess
 from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
 from nexi.web.problems import Problem, Refused, Shape, own_shape
 
 log = logging.getLogger("nexi.web")
-OWN_SHAPES: Mapping[str, Shape] = dict.fromkeys(
-    ("/v1/runs", "/v1/schedules", "/v1/spaces", "/v1/knowledge", "/v1/shared-", "/v1/verify", "/v1/table"), own_shape
-)
 
 
 def list_contracts() -> tuple[Contract, ...]:
@@ -64,7 +59,8 @@ def list_error_shapes() -> Mapping[str, Shape]:
     """The shape of an error by the start of a path; the longest one counts."""
     from nexi.apis import ERROR_SHAPES
 
-    return {**ERROR_SHAPES, **OWN_SHAPES}
+    own_paths = ("/v1/runs", "/v1/schedules", "/v1/spaces", "/v1/knowledge", "/v1/shared-", "/v1/verify", "/v1/table")
+    return {**ERROR_SHAPES, **dict.fromkeys(own_paths, own_shape)}
 
 
 def create_app(
@@ -79,11 +75,9 @@ def create_app(
     """The app over one `Nexi`, which it builds and closes unless one is given. `more` are routes of other doors."""
     shared, rules = nexi or Nexi(config), rules or GuardRules()
     rules = rules if rules.token else replace(rules, token=config.token)
-    metrics = Metrics()
+    metrics, shapes = Metrics(), list_error_shapes()
     host = RunHost(shared, metrics, max_runs=most_runs)
-    guard = functools.partial(
-        RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=list_error_shapes(), host=host
-    )
+    guard = functools.partial(RequestGuard, rules=rules, metrics=metrics, clock=shared.clock, shapes=shapes, host=host)
     if rules.token:
         app = build_personal_app(host, more=more, middleware=[Middleware(guard)])
     else:
@@ -124,7 +118,7 @@ def build_personal_app(
             try:
                 async with asyncio.TaskGroup() as tasks:
                     behind = [tasks.create_task(sweep_cache(app.state), name="sweep the page cache")]
-                    if getattr(app.state, "watches_vault", False):
+                    if app.state.watches_vault:
                         behind.append(tasks.create_task(keep_vault_indexed(shared, _log_vault_failure), name="watch the vault"))
                     yield
                     for task in behind:
@@ -135,15 +129,11 @@ def build_personal_app(
                 if guests:
                     await guests.close()
 
-    routes: list[BaseRoute] = [route for contract in contracts for route in contract.routes]
-    app = Starlette(
-        routes=[*routes, *page.ROUTES, Route("/mcp", endpoint=mcp), *more],
-        middleware=list(middleware),
-        lifespan=lifespan,
-        exception_handlers=UNROUTED,
-    )
+    routes = [*(route for contract in contracts for route in contract.routes), *page.ROUTES, Route("/mcp", endpoint=mcp), *more]
+    app = Starlette(routes=routes, middleware=list(middleware), lifespan=lifespan, exception_handlers=UNROUTED)
     app.router.redirect_slashes = False
     app.state.nexi, app.state.host, app.state.metrics, app.state.guests = shared, host, metrics, guests
+    app.state.edits_settings = app.state.watches_vault = False
     app.state.doctor_timeout_s = page.setup.DOCTOR_TIMEOUT_S
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
     app.state.openapi = operations.assemble_document((contract.openapi() for contract in contracts), is_open=is_open)

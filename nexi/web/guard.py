@@ -44,6 +44,7 @@ PRINCIPAL = "principal"  # in the state of a scope: who asks
 CROWDED = "crowded"  # in the state of a scope: its client, or the server, has too many connections
 MAX_CLIENTS = 10_000  # whose rates are remembered
 HEALTH_PATH = "/healthz"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -108,10 +109,10 @@ class RequestGuard:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         shape = next((shape for prefix, shape in self._shapes if scope["path"].startswith(prefix)), own_shape)
-        exchange = _Exchange(scope, send, self._clock, shape)
+        exchange = _Exchange(scope, receive, send, self._clock, shape)
         self._open += 1
         try:
-            await self._serve_request(exchange, receive)
+            await self._serve_request(exchange)
         finally:
             self._open -= 1
             if exchange.person:
@@ -124,21 +125,27 @@ class RequestGuard:
             facts = {"request": exchange.id, "method": exchange.method, "route": route, "status": exchange.status}
             log.info("request", extra={**facts, "ms": round(seconds * 1000, 1), "client": exchange.client})
 
-    async def _serve_request(self, exchange: _Exchange, receive: Receive) -> None:
+    async def _serve_request(self, exchange: _Exchange) -> None:
         """The edge of this door: whatever goes wrong inside ends as a response, and never as a traceback in one."""
+        most = self._rules.max_file if exchange.scope["path"] == FILES_PATH else self._rules.max_body
         try:
             self._admit_request(exchange)
             await self._set_principal(exchange)
-            self._admit_body(exchange)
-            body = await self._read_body(self._max_body_bytes(exchange.scope["path"]), receive)
+            self._admit_body(exchange, most)
+            body = [await self._read_body(exchange.receive, most)]
         except Refused as refusal:
             self._metrics.count("nexi_refusals_total", reason=refusal.problem.code)
             exchange.closes = True  # what is left of its body is not read
             return await exchange.fail(refusal.problem)
+
+        async def replay() -> Message:
+            """The body once, and then whatever comes after it."""
+            return {"type": "http.request", "body": body.pop(), "more_body": False} if body else await exchange.receive()
+
         try:
             async with asyncio.timeout(self._rules.respond_s) as limit:
                 exchange.on_start = lambda: limit.reschedule(None)  # what has begun may last
-                await self._app(exchange.scope, _replay_body(body, receive), exchange.send)
+                await self._app(exchange.scope, replay, exchange.send)
         except Refused as refusal:
             await exchange.fail(refusal.problem)
         except NexiError as error:
@@ -166,7 +173,7 @@ class RequestGuard:
         if wait := self._rates.try_take(exchange.client):
             raise Refused(Problem(429, "rate_limited", "too many requests from this client", "ask less often", math.ceil(wait)))
 
-    def _admit_body(self, exchange: _Exchange) -> None:
+    def _admit_body(self, exchange: _Exchange, most: int) -> None:
         headers, scope = exchange.headers, exchange.scope
         if not matches_any(scope["path"], self._rules.public):
             if self._host.draining:
@@ -178,11 +185,8 @@ class RequestGuard:
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Refused(Problem(415, "packed_body", "packed bodies are not unpacked here", "send the body as it is"))
         length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > (most := self._max_body_bytes(scope["path"])):
+        if length.isdigit() and int(length) > most:
             raise _too_large(most)
-
-    def _max_body_bytes(self, path: str) -> int:
-        return self._rules.max_file if path == FILES_PATH else self._rules.max_body
 
     def _check_host(self, headers: Headers) -> None:
         """A page of another site can make its own name mean this machine, but not an address, nor a name without a dot."""
@@ -227,29 +231,27 @@ class RequestGuard:
             raise unauthorized()
         return Principal()
 
-    async def _read_body(self, most: int, receive: Receive) -> bytes:
+    async def _read_body(self, receive: Receive, most: int) -> bytes:
         """The whole body, if it comes in time and is not too large."""
-        parts: list[bytes] = []
-        size = 0
+        body = bytearray()
         try:
             async with asyncio.timeout(self._rules.body_s):
                 while (message := await receive())["type"] == "http.request":
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > most:
+                    body += message.get("body", b"")
+                    if len(body) > most:
                         raise _too_large(most)
                     if not message.get("more_body"):
                         break
         except TimeoutError:
             raise Refused(Problem(408, "slow_body", "the body did not come in time", "send it faster")) from None
-        return b"".join(parts)
+        return bytes(body)
 
 
 class _Exchange:
     """One request and what became of it."""
 
-    def __init__(self, scope: Scope, send: Send, clock: Clock, shape: Shape) -> None:
-        self.scope, self._send, self._clock, self._shape = scope, send, clock, shape
+    def __init__(self, scope: Scope, receive: Receive, send: Send, clock: Clock, shape: Shape) -> None:
+        self.scope, self.receive, self._send, self._clock, self._shape = scope, receive, send, clock, shape
         self.headers = Headers(scope=scope)
         self.client = (scope.get("client") or ("local", 0))[0]
         self.method = scope["method"] if scope["method"] in METHODS else "other"
@@ -275,14 +277,10 @@ class _Exchange:
     async def fail(self, problem: Problem) -> None:
         """Answer with the problem; where a response has begun, end it there."""
         self.on_start = lambda: None
-        if self.began:
-            if not self._ended:
-                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-            return
-        await response_of(problem, self._shape)(self.scope, _empty_message, self.send)
-
-
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+        if not self.began:
+            await response_of(problem, self._shape)(self.scope, self.receive, self.send)
+        elif not self._ended:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:
@@ -315,24 +313,6 @@ def given_token(headers: Headers) -> str:
 
 def unauthorized() -> Refused:
     return Refused(Problem(401, "unauthorized", "the token is missing or wrong", "send it as `Authorization: Bearer TOKEN`"))
-
-
-def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """A receive that gives the body once, and then whatever comes after it."""
-    is_read = False
-
-    async def replay() -> Message:
-        nonlocal is_read
-        if is_read:
-            return await receive()
-        is_read = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
-
-
-async def _empty_message() -> Message:
-    return {"type": "http.disconnect"}
 
 
 def _too_large(most: int) -> Refused:

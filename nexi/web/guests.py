@@ -1,27 +1,51 @@
-"""Guests: what stands between the guard and the doors of a server of one person.
+"""Guests: who may do what at a server of one person that has no token of its own, and what stands before its doors.
 
-A browser gets a cookie for the token in the link, and a plain page without one. Questions of guests go to an app of their own,
-which is made with the first of them and has nothing that the owner keeps. Above is the guard, which has said who asks; below
-are `access` and the doors.
+The owner is who sends the owner's token, or the cookie that a browser got for it. Everybody else on this machine is a guest,
+who may ask questions and get what the web says; the rest is refused. A path that is not named here is the owner's. A browser
+gets a cookie for the token in the link, and a plain page without one. Questions of guests go to an app of their own, which is
+made with the first of them and has nothing that the owner keeps. Above is the guard, which asks `identify`; below, the doors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from fnmatch import fnmatchcase
 from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, State
 from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import cookie_parser
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from nexi.app.owner_token import OwnerToken
 from nexi.app.pool import PersonalPool
-from nexi.types import GUEST
-from nexi.web.access import OwnerAccess, cookie_name
-from nexi.web.guard import PAGES, PRINCIPAL, matches_any
+from nexi.types import GUEST, Principal
+from nexi.web.guard import PAGES, PRINCIPAL, given_token, matches_any
+from nexi.web.problems import build_refusal
 
+GUEST_PATHS = (
+    "GET /openapi.json",
+    "POST /v1/runs",
+    "* /v1/runs/?*",  # by an id that nobody can guess
+    "POST /v1/chat/completions",
+    "POST /v1/completions",
+    "POST /v1/responses",
+    "* /v1/responses/?*",
+    "POST /v1/embeddings",
+    "GET /v1/models",
+    "GET /v1/models/*",
+    "POST /v1/search",
+    "POST /v1/snippet_rank",
+    "* /searxng",
+    "* /searxng/*",
+    "POST /tavily/*",
+    "GET /tavily/research/*",
+    "POST /openwebui/*",
+)
+OWNER_FIX = "open the link that nexi serve printed, or send what `nexi token` prints as `Authorization: Bearer TOKEN`"
 # a page for a browser that is not let in, also by `login`: the headers it is sent with, and its head
 SAFE = {
     "cache-control": "no-store",
@@ -47,6 +71,38 @@ CLOSED_PAGE = """<main>
 </main>
 """
 NO_TOKEN, WRONG_TOKEN = "nexi needs its token", "This link has an old or wrong token"
+
+
+class OwnerAccess:
+    """Tells the owner from guests, and what is open to them."""
+
+    def __init__(self, owner: OwnerToken, *, is_always_asked: bool = False) -> None:
+        self.owner, self._is_always_asked = owner, is_always_asked
+
+    async def identify(self, headers: Headers, scope: Scope) -> Principal:
+        """Who asks; somebody with another key is a guest, since clients of other services send any word. Raises Refused."""
+        if self.is_owner(headers):
+            return Principal()
+        if self.is_open_to_guests(scope["method"], scope["path"]):
+            return GUEST
+        message = "this is for the owner of the server, and the token is missing or wrong"
+        raise build_refusal(401, "unauthorized", message, fix=OWNER_FIX)
+
+    def is_owner(self, headers: Headers) -> bool:
+        cookies = cookie_parser(headers.get("cookie", ""))
+        return self.owner.is_token(given_token(headers)) or self.owner.is_cookie(cookies.get(_cookie_name(headers), ""))
+
+    def is_open_to_guests(self, method: str, path: str) -> bool:
+        if self._is_always_asked:
+            return False
+        operation = f"{'GET' if method == 'HEAD' else method} {path}"
+        return any(fnmatchcase(operation, pattern) for pattern in GUEST_PATHS)
+
+
+def _cookie_name(headers: Headers) -> str:
+    """The name of the owner's cookie. It has the port, since all servers of a host see and set the same cookies."""
+    port = headers["host"].rpartition(":")[2]
+    return f"nexi-owner-{port}" if port.isdigit() else "nexi-owner"
 
 
 class GuestDoor:
@@ -87,7 +143,7 @@ class GuestDoor:
             return _closed_page(WRONG_TOKEN)
         rest = urlencode([(name, value) for name, value in query if name != PARAMETER])
         reply = RedirectResponse(quote(scope["path"]) + (f"?{rest}" if rest else ""), 303, SAFE)  # no token stays in an address
-        name, cookie = cookie_name(headers), self._access.owner.cookie
+        name, cookie = _cookie_name(headers), self._access.owner.cookie
         reply.set_cookie(name, cookie, max_age=COOKIE_S, path="/", httponly=True, samesite="strict")
         return reply
 

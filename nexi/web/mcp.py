@@ -1,7 +1,6 @@
 """MCP inside `nexi serve`: `/mcp`, begun by the first request to it, so that a server without MCP clients starts without it.
 
-The guard of this package stands in front, so the endpoint wants no token of its own. Below is `nexi.mcp`, which says what to
-install where its library is missing.
+The guard stands in front, so the endpoint wants no token of its own. Below, `nexi.mcp` says how to install its library.
 """
 
 from __future__ import annotations
@@ -29,14 +28,12 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Its library takes a moment to load, in which others are served. Raises ConfigError where it is missing."""
-        if self._door is None:
-            async with self._making:  # two first requests make one door
-                if self._door is None:
-                    door = await asyncio.to_thread(_build_door, self._nexi)
-                    running = asyncio.Event()
-                    self._owner = asyncio.create_task(self._run_session_group(door, running))
-                    await running.wait()
-                    self._door = door
+        async with self._making:  # two first requests make one door
+            if self._door is None:
+                door, running = await asyncio.to_thread(_build_door, self._nexi), asyncio.Event()
+                self._owner = asyncio.create_task(self._run_session_group(door, running))
+                await running.wait()
+                self._door = door
         await self._door.app(scope, receive, send)
 
     async def _run_session_group(self, door: HttpDoor, running: asyncio.Event) -> None:

@@ -38,32 +38,12 @@ BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 Labels = tuple[tuple[str, str], ...]
 
 
-class _Times:
-    """How long the requests of one route took: by bucket, and in sum."""
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(BUCKETS) + 1)
-        self.sum = 0.0
-
-    def add(self, seconds: float) -> None:
-        self.counts[bisect_left(BUCKETS, seconds)] += 1
-        self.sum += seconds
-
-    def samples(self, route: str) -> list[str]:
-        """As Prometheus counts them: each bucket holds those before it."""
-        name, label, totals = "nexi_request_seconds", ("route", route), list(accumulate(self.counts))
-        bounds = [*(f"{limit:g}" for limit in BUCKETS), "+Inf"]
-        lines = [_format_sample(f"{name}_bucket", (("le", le), label), n) for le, n in zip(bounds, totals, strict=True)]
-        lines.append(_format_sample(f"{name}_sum", (label,), self.sum))
-        return [*lines, _format_sample(f"{name}_count", (label,), totals[-1])]
-
-
 class Metrics:
     """Counters of one process. One event loop, no locks."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, Labels], float] = {}
-        self._times: dict[str, _Times] = {}
+        self._buckets: dict[str, list[int]] = {}  # how many requests of each route took how long
 
     def count(self, name: str, amount: float = 1, **labels: str) -> None:
         key = (name, tuple(sorted(labels.items())))
@@ -74,7 +54,8 @@ class Metrics:
 
     def request(self, route: str, method: str, status: int, seconds: float) -> None:
         self.count("nexi_requests_total", route=route, method=method, status=str(status))
-        self._times.setdefault(route, _Times()).add(seconds)
+        self.count("nexi_request_seconds_sum", seconds, route=route)
+        self._buckets.setdefault(route, [0] * (len(BUCKETS) + 1))[bisect_left(BUCKETS, seconds)] += 1
 
     def observe(self, event: events.Event, mode: str = "search") -> None:
         """Count what an event says."""
@@ -106,8 +87,6 @@ class Metrics:
                 self.count("nexi_sentences_supported_total", event.review.proof.supported)
             case events.RunFinished() | events.RunFailed():
                 self.count("nexi_runs_ended_total", mode=mode, stop=event.stop.value)
-            case _:
-                pass
 
     def text(self, gauges: Mapping[str, float] | None = None) -> str:
         """Every metric there is, also those that are still zero."""
@@ -116,12 +95,20 @@ class Metrics:
         for name, (kind, meaning) in HELP.items():
             lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
             if kind == "histogram":
-                lines += [line for route, times in self._times.items() for line in times.samples(route)]
+                lines += [line for route in self._buckets for line in self._list_times(name, route)]
                 continue
             zeros = [f"{name}_sum 0", f"{name}_count 0"] if kind == "summary" else [f"{name} 0"]
             names = {name} if kind != "summary" else {name, f"{name}_sum", f"{name}_count"}
             lines += [_format_sample(n, labels, v) for (n, labels), v in values.items() if n in names] or zeros
         return "\n".join(lines) + "\n"
+
+    def _list_times(self, name: str, route: str) -> list[str]:
+        """As Prometheus counts them: each bucket holds those before it."""
+        label, totals = ("route", route), list(accumulate(self._buckets[route]))
+        bounds = [*(f"{limit:g}" for limit in BUCKETS), "+Inf"]
+        lines = [_format_sample(f"{name}_bucket", (("le", le), label), n) for le, n in zip(bounds, totals, strict=True)]
+        lines.append(_format_sample(f"{name}_sum", (label,), self.value(f"{name}_sum", route=route)))
+        return [*lines, _format_sample(f"{name}_count", (label,), totals[-1])]
 
 
 def _format_sample(name: str, labels: Labels, value: float) -> str:

@@ -16,9 +16,6 @@ from nexi.web.contract import Contract
 from nexi.web.metrics import METRICS_TYPE
 from nexi.web.payload import json_reply
 
-__all__ = ["CONTRACT", "assemble_document"]
-
-
 CONTRACT = Contract("Operations")
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
 ANSWERS = {"200": {"description": "It does.", "content": TEXT}}
@@ -29,13 +26,12 @@ DOCUMENT = {"200": {"description": "It.", "content": {"application/json": {"sche
 
 @CONTRACT.serve("GET /healthz", "Whether the process answers.", responses=ANSWERS, security=[])
 async def healthz(request: Request) -> Response:
-    """The process answers."""
     return PlainTextResponse("ok\n")
 
 
 @CONTRACT.serve("GET /readyz", "Whether it takes work.", responses={**ANSWERS, **NOT_NOW}, security=[])
-async def readyz(request: Request) -> Response:
-    """It takes work: not while it shuts down, nor with all the runs it can carry."""
+async def _readyz(request: Request) -> Response:
+    """Not while it shuts down, nor with all the runs it can carry."""
     host = request.app.state.host
     if host.draining or host.is_full:
         return PlainTextResponse("draining\n" if host.draining else "full\n", 503, {"retry-after": "5"})

@@ -1,7 +1,6 @@
 """Problems: what goes wrong with a request, as a status, a code and words; each contract gives them its own shape.
 
-Every module of this package raises `Refused` or lets a NexiError through; `guard` and the app turn both into responses. What a
-run does is not known here.
+Modules raise `Refused` or let a NexiError through; `guard` and the app make responses of both. What runs do is not known here.
 """
 
 from __future__ import annotations

@@ -20,25 +20,21 @@ from nexi.app.feeds import FeedItem, Mark, mark_of
 from nexi.app.hosting import DOOR, RunHost
 from nexi.app.request import AGENTIC_SETTINGS
 from nexi.errors import NexiError
+from nexi.events import ModelReplied, PageFetched, RunFailed, RunFinished, SearchFinished
 from nexi.ports import RunStore
-from nexi.types import Query
+from nexi.types import Query, StopReason, Usage
 from nexi.urls import is_web_url
 from nexi.web import schemas
 from nexi.web.contract import Contract, Named
 from nexi.web.exports import export_response
 from nexi.web.payload import json_reply, parse_number, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
-from nexi.web.statuses import status_of, summary_of
 from nexi.web.streams import EventStream
-
-__all__ = ["CONTRACT", "cancel_run", "delete_run", "follow_log", "parse_run_request"]
 
 POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0
 LISTED = 50
 MAX_LISTED = 1000
-
-
 CONTRACT = Contract("Runs", path=schemas.ID)
 ACCEPTED = {202: {"type": "object"}}
 LAST_SEEN: Named = {
@@ -57,7 +53,7 @@ FILTERS: Named = {
 
 @CONTRACT.serve("POST /v1/runs", "Start a run, and get its id at once.", {202: schemas.RunStatus}, body=schemas.NewRun)
 async def _start_run(request: Request) -> Response:
-    """An id at once; the run goes on when its client leaves."""
+    """The run goes on when its client leaves."""
     host: RunHost = request.app.state.host
     body = await read_body(request, schemas.NewRun)
     run = await host.submit(parse_run_request(body, continues=body.continues))
@@ -112,7 +108,7 @@ async def _resume_run(request: Request) -> Response:
 
 
 @CONTRACT.serve("POST /v1/runs/{id}/plan", "Settle its plan.", ACCEPTED, body=schemas.Plan)
-async def settle_plan(request: Request) -> Response:
+async def _settle_plan(request: Request) -> Response:
     """Let research that waits with its plan go on, with these tasks where some are given."""
     (host, run_id), plan = _find_run(request), await read_body(request, schemas.Plan)
     hosted = host.get_active(run_id)
@@ -125,8 +121,7 @@ async def settle_plan(request: Request) -> Response:
 
 
 @CONTRACT.serve("GET /v1/runs", "Runs, newest first.", {200: schemas.RUNS}, query=FILTERS)
-async def list_runs(request: Request) -> Response:
-    """Runs of this home, newest first."""
+async def _list_runs(request: Request) -> Response:
     host: RunHost = request.app.state.host
     limit = parse_number(request, "limit", LISTED, most=MAX_LISTED)
     wish = request.query_params.get("state", "")
@@ -139,21 +134,56 @@ async def list_runs(request: Request) -> Response:
     if is_narrowed:
         matches = [run for run in runs if space in ("", run.space) and (not wish or run.was_stopped == (wish == "stopped"))]
         runs = matches[:limit]
-    return json_reply({"runs": [summary_of(run) for run in runs]})
+    entries = []
+    for run in runs:
+        entry = {"id": run.id, "state": run.shown_state, "mode": run.mode, "question": run.query, "created": run.created}
+        entries.append({**entry, **({"space": run.space} if run.space else {}), "links": {"self": f"/v1/runs/{run.id}"}})
+    return json_reply({"runs": entries})
 
 
 @CONTRACT.serve("GET /v1/runs/{id}", "How a run is doing.", {200: schemas.RunStatus})
-async def show_status(request: Request) -> Response:
+async def _show_status(request: Request) -> Response:
     return told_reply(await _find_status(*_find_run(request)))
 
 
 async def _find_status(host: RunHost, run_id: str) -> dict[str, Any]:
+    """A run as one object: what was asked, how far it is, and how it ended. Raises StoreError."""
     snapshot = await host.snapshot_of(run_id)
-    status = status_of(run_id, snapshot.state, snapshot.created, snapshot.facts)
-    if snapshot.facts:
-        return status
-    summaries = await asyncio.to_thread(host.nexi.runs().read_summaries, [run_id])
-    return {**status, "question": summaries[0].query, "mode": summaries[0].mode} if summaries else status
+    start, facts = snapshot.start_fact, snapshot.facts
+    usage = sum((f.usage for f in facts if isinstance(f, ModelReplied)), Usage())
+    status: dict[str, Any] = {
+        "schema": "nexi-run-1",
+        "id": run_id,
+        "state": snapshot.state,
+        "mode": start.mode if facts else "",
+        "question": start.query,
+        "effort": start.effort,
+        "model": start.model,
+        "created": snapshot.created,
+        "last_event_id": len(facts),
+        "searches": sum(isinstance(f, SearchFinished) for f in facts),
+        "pages": sum(isinstance(f, PageFetched) for f in facts),
+        "model_calls": sum(isinstance(f, ModelReplied) for f in facts),
+        "tokens": {"input": usage.input_tokens, "output": usage.output_tokens},
+        "cost": usage.cost,
+        "links": {"events": f"/v1/runs/{run_id}/events", "result": f"/v1/runs/{run_id}/result"},
+    }
+    if space := start.request.get("space"):
+        status["space"] = space
+    if start.mode == "research":
+        state = snapshot.research_state
+        researchers = [{"id": r.id, "task": r.task, "phase": r.phase} for r in state.researchers]
+        status["progress"] = {"header": state.header, "researchers": researchers}
+    last = facts[-1] if facts else None
+    if isinstance(last, RunFinished):
+        return {**status, "stop": last.stop.value, "seconds": last.seconds, "warnings": list(last.warnings)}
+    if isinstance(last, RunFailed):
+        error = {"code": last.code, "message": last.message, "cause": last.cause, "fix": last.fix}
+        end = {"stop": last.stop.value, "seconds": last.seconds}
+        return {**status, **end, **({"code": last.code} if last.stop is StopReason.CANCELLED else {"error": error})}
+    if not facts and (summaries := await asyncio.to_thread(host.nexi.runs().read_summaries, [run_id])):
+        return {**status, "question": summaries[0].query, "mode": summaries[0].mode}
+    return status
 
 
 def _find_run(request: Request) -> tuple[RunHost, str]:
@@ -231,7 +261,6 @@ async def _show_result(request: Request) -> Response:
 
 @CONTRACT.serve("POST /v1/runs/{id}/stop", "Let it answer now.", ACCEPTED)
 async def _stop_run(request: Request) -> Response:
-    """Ask for the answer now, from what was read."""
     host, run_id = _find_run(request)
     if not await host.stop(run_id):
         raise build_refusal(409, "not_running", f"run {run_id} is not running", fix=f"GET /v1/runs/{run_id} says how it ended")
@@ -240,7 +269,6 @@ async def _stop_run(request: Request) -> Response:
 
 @CONTRACT.serve("POST /v1/runs/{id}/cancel", "End it without an answer.", {200: schemas.RunStatus, **ACCEPTED})
 async def _cancel_run(request: Request) -> Response:
-    """End it now, without an answer."""
     host, run_id = _find_run(request)
     if await cancel_run(host, run_id):
         return told_reply(await _find_status(host, run_id))
@@ -262,7 +290,6 @@ async def cancel_run(host: RunHost, run_id: str) -> bool:
 
 @CONTRACT.serve("DELETE /v1/runs/{id}", "Cancel and forget a run.", {204: None})
 async def _remove_run(request: Request) -> Response:
-    """Forget a run."""
     await delete_run(*_find_run(request))
     return Response(status_code=204)
 

@@ -311,8 +311,6 @@ class SlowClientTimeoutProtocol(H11Protocol):
 
 
 class _ServerProcess(Process):
-    """A process of several."""
-
     @functools.cached_property
     def server(self) -> uvicorn.Server:
         return Server(self.config)

@@ -7,22 +7,21 @@ addresses alone, and the guard of fetching holds for each of them.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.app import Target, VerifyRequest
+from nexi.exports import export_verification
+from nexi.output.verification import verification_json, verification_markdown
 from nexi.urls import is_web_url
 from nexi.web.contract import Contract
 from nexi.web.exports import SHOWN
 from nexi.web.payload import read_body, told_reply
 from nexi.web.problems import bad_request
 from nexi.web.schemas import Address, LimitedWork, OnlyLocal
-
-if TYPE_CHECKING:
-    from nexi.checking.recheck import Verification
 
 MAX_PAGES = 30
 FORMS = {"md": "text/markdown", "html": "text/html"}
@@ -69,14 +68,8 @@ async def _verify(request: Request) -> Response:
     verify_request = parse_request(body)
     verification = await request.app.state.nexi.verify(verify_request)
     name = verify_request.target.id or verify_request.target.url or "the text"
-    body_text = await asyncio.to_thread(_render, verification, name, body.format, body.strict)
-    return told_reply(body_text) if body.format == "json" else Response(body_text, media_type=FORMS[body.format], headers=SHOWN)
-
-
-def _render(verification: Verification, name: str, form: str, strict: bool) -> Any:
-    from nexi.exports import export_verification
-    from nexi.output.verification import verification_json, verification_markdown
-
-    if form == "html":
-        return export_verification(verification, name, strict=strict)
-    return (verification_json if form == "json" else verification_markdown)(verification, name, strict=strict)
+    if body.format == "json":
+        return told_reply(await asyncio.to_thread(verification_json, verification, name, strict=body.strict))
+    render = export_verification if body.format == "html" else verification_markdown
+    text = await asyncio.to_thread(render, verification, name, strict=body.strict)
+    return Response(text, media_type=FORMS[body.format], headers=SHOWN)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nexi.app.feeds import Feed, Mark, mark_of
 from nexi.events import Event, Fact, StatusDelta, TextDelta, Warned, is_fact
-from nexi.web.statuses import html_of
+from nexi.web.page.view import html_of
 
 EVENTS = st.lists(
     st.one_of(

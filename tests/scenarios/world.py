@@ -7,9 +7,9 @@ from typing import Any
 
 from nexi.app import Nexi, RunLimits, RunRequest
 from nexi.config import Config
-from nexi.events import Event, Fact
+from nexi.events import Event, Fact, is_fact
 from nexi.runs.session import Session
-from nexi.testing import FakeClock, FakeWeb, ScriptedLLM, collect, facts_of
+from nexi.testing import FakeClock, FakeWeb, ScriptedLLM, collect
 
 MOON = "https://moon.example/facts"
 MARS = "https://mars.example/facts"
@@ -55,7 +55,7 @@ class World:
 
     @property
     def facts(self) -> list[Fact]:
-        return facts_of(self.events)
+        return [event for event in self.events if is_fact(event)]
 
     def kinds(self) -> list[str]:
         return [f.kind for f in self.facts]

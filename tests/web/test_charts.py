@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.web.page.charts import columns_of, values_of, with_charts
-from nexi.web.statuses import html_of
+from nexi.web.page.view import html_of
 
 
 def table(*rows: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 from nexi.web.page.formulas import to_mathml
-from nexi.web.statuses import html_of
+from nexi.web.page.view import html_of
 
 
 @pytest.mark.parametrize(

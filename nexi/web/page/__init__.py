@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,8 +37,6 @@ from nexi.web.verify import VerifyBody, parse_request
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import Verification
-
-__all__ = ["ROUTES", "respond_compressed", "respond_in_language", "show_index"]
 
 FILES = {
     "style.css": "text/css",
@@ -68,18 +66,18 @@ CONTRACT = Contract()
 AROUND = 1500  # characters shown before and after the evidence
 
 
-class DraftMark(SentenceMark, frozen=True, kw_only=True):
+class _DraftMark(SentenceMark, frozen=True, kw_only=True):
     """A verdict on a sentence of a draft."""
 
     start: Annotated[int, Meta(ge=0)]
     end: Annotated[int, Meta(ge=0)]
 
 
-class AnswerDraft(Struct, frozen=True, forbid_unknown_fields=True):
+class _AnswerDraft(Struct, frozen=True, forbid_unknown_fields=True):
     """An answer under way, with the verdicts on its sentences so far."""
 
     text: Annotated[str, Meta(max_length=400_000)]
-    marks: Annotated[tuple[DraftMark, ...], Meta(max_length=2_000)] = ()
+    marks: Annotated[tuple[_DraftMark, ...], Meta(max_length=2_000)] = ()
 
 
 @CONTRACT.serve("GET /static/sentences")
@@ -92,13 +90,12 @@ async def _show_sentences(request: Request) -> Response:
 @CONTRACT.serve("GET /page/table")
 async def _show_words(request: Request) -> Response:
     """The words of a panel, which come with it since few readers open it."""
-    texts = await asyncio.to_thread(read_texts, language_of(request))
+    texts = await asyncio.to_thread(read_texts, _language_of(request))
     return json_reply(texts[request.url.path.rpartition("/")[2]])
 
 
 @CONTRACT.serve("GET /static/opensearch.xml")
 async def _describe_search(request: Request) -> Response:
-    """How a browser asks here from its address bar."""
     origin = html.escape(f"{request.url.scheme}://{request.url.netloc}")
     return Response(OPEN_SEARCH.format(origin=origin), media_type="application/opensearchdescription+xml", headers=HEADERS)
 
@@ -124,20 +121,18 @@ async def _serve_static(request: Request) -> Response:
     return respond_compressed(request, functools.partial(static_bytes, name), FILES[name], more)
 
 
-def language_of(request: Request) -> str:
+def _language_of(request: Request) -> str:
     return choose_language(request.cookies.get("nexi-language", ""), request.headers.get("accept-language", ""))
 
 
 def respond_in_language(request: Request, read: Callable[[str, bool], bytes], media_type: str) -> Response:
     """What `read` gives for the language of the reader."""
-    language = language_of(request)
+    language = _language_of(request)
     more = {"content-language": language, "vary": "accept-encoding, accept-language, cookie"}
     return respond_compressed(request, functools.partial(read, language), media_type, more)
 
 
-def respond_compressed(
-    request: Request, read: Callable[[bool], bytes], media_type: str, headers: Mapping[str, str]
-) -> Response:
+def respond_compressed(request: Request, read: Callable[[bool], bytes], media_type: str, headers: dict[str, str]) -> Response:
     """What `read` gives, compressed for a client that takes it so."""
     accepts = "gzip" in request.headers.get("accept-encoding", "")
     more = {"content-encoding": "gzip"} if accepts else {}
@@ -146,8 +141,7 @@ def respond_compressed(
 
 @CONTRACT.serve("POST /page/render")
 async def _render_draft(request: Request) -> Response:
-    """An answer under way, as HTML."""
-    draft = await read_body(request, AnswerDraft)
+    draft = await read_body(request, _AnswerDraft)
     return json_reply({"html": await asyncio.to_thread(draft_html, draft.text, draft.marks)})
 
 
@@ -199,7 +193,6 @@ async def _show_run(request: Request) -> Response:
 
 @CONTRACT.serve("GET /page/runs/{id}/export")
 async def _export_file(request: Request) -> Response:
-    """The run as a file, in one of the formats."""
     form, run_id = request.query_params.get("format", ""), check_run_id(request.path_params["id"])
     if form not in EXPORT_FORMATS:
         raise bad_request(f"format must be one of {', '.join(EXPORT_FORMATS)}", parameter="format")

@@ -21,8 +21,6 @@ from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
 from nexi.web.contract import Contract
 from nexi.web.guard import FILES_PATH, MAX_FILE_BYTES
-from nexi.web.page.history import has_entries
-from nexi.web.page.settings import is_editable
 from nexi.web.page.setup import SETUP_FIX, ready_services
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import bad_request, build_refusal
@@ -41,29 +39,30 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:]+")
 async def _show_form(request: Request) -> Response:
     """What can be chosen here, and the limits every run has."""
     nexi: Nexi = request.app.state.nexi
-    config, endpoint = nexi.config, nexi.config.endpoint("answer")
-    return json_reply(
-        {
-            "model": endpoint.model,
-            "has_model": not endpoint.is_extractive,
-            "add_a_model": SETUP_FIX,
-            "first_run": endpoint.is_extractive and not await asyncio.to_thread(has_entries, nexi),
-            "search": [name_service(service) for service in ready_services(config)],
-            "editable": is_editable(request),
-            "effort": config.default_effort,
-            "focus": list(FOCUS),
-            "limits": {name: getattr(config, name) for name in LIMITS},
-            "most_file": MAX_FILE_BYTES,
-            "share": config.share or nexi.state is not None,
-            "team": nexi.state is not None,
-            "keeps_offline": nexi.state is None and not config.token,
-            "suggestions": config.suggestions,
-        }
-    )
+    config, endpoint, is_first = nexi.config, nexi.config.endpoint("answer"), False
+    if endpoint.is_extractive:
+        is_first = not await asyncio.to_thread(lambda: nexi.runs().list_runs(1) or nexi.history().read(1).entries)
+    form = {
+        "model": endpoint.model,
+        "has_model": not endpoint.is_extractive,
+        "add_a_model": SETUP_FIX,
+        "first_run": is_first,
+        "search": [name_service(service) for service in ready_services(config)],
+        "editable": request.app.state.edits_settings,
+        "effort": config.default_effort,
+        "focus": list(FOCUS),
+        "limits": {name: getattr(config, name) for name in LIMITS},
+        "most_file": MAX_FILE_BYTES,
+        "share": config.share or nexi.state is not None,
+        "team": nexi.state is not None,
+        "keeps_offline": nexi.state is None and not config.token,
+        "suggestions": config.suggestions,
+    }
+    return json_reply(form)
 
 
 @CONTRACT.serve("GET /page/models")
-async def list_models(request: Request) -> Response:
+async def _list_models(request: Request) -> Response:
     """The models of the configured endpoint; `problem` says why there are none."""
     nexi: Nexi = request.app.state.nexi
     endpoint = nexi.config.endpoint("answer")

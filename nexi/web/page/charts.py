@@ -15,7 +15,6 @@ from msgspec import Struct
 
 __all__ = ["with_charts"]
 
-
 WIDTH, ROW, TOP, BAR, LABEL_CHARS, VALUE_CHARS = 420, 34, 4, 11, 42, 22
 FEWEST_ROWS, MOST_ROWS, MOST_CHARTS = 2, 30, 3
 YEARS = range(1000, 2200)
@@ -61,23 +60,19 @@ def columns_of(table: str) -> list[_Column]:
     head, body = rows[0] if rows else [], rows[1:]
     if not FEWEST_ROWS <= len(body) <= MOST_ROWS or any(len(row) != len(head) for row in body):
         return []
-    columns = [_read_column(head, body, at) for at in range(1, len(head))]
-    return [column for column in columns if column][:MOST_CHARTS]
-
-
-def _read_column(head: Sequence[str], body: Sequence[Sequence[str]], at: int) -> _Column | None:
-    cells = [(row[0], row[at]) for row in body if row[at].casefold() not in ABSENT]
-    if len(cells) < FEWEST_ROWS or len(cells) * 3 < len(body) * 2:
-        return None
-    values = values_of([cell for _, cell in cells])
-    if values is None:
-        return None
-    # A column of years says when, not how much.
-    has_year_title = re.search(r"\b(year|date|founded|born|since)\b", head[at].casefold()) is not None
-    like_years = all(v.is_integer() and int(v) in YEARS for v in values)
-    if like_years and (has_year_title or (len(set(values)) > 1 and min(values) > 1400)):
-        return None
-    return _Column(head[at] or head[0], tuple(n for n, _ in cells), tuple(c for _, c in cells), tuple(values))
+    columns: list[_Column] = []
+    for at, title in enumerate(head[1:], 1):
+        entries = [(row[0], row[at]) for row in body if row[at].casefold() not in ABSENT]
+        values = values_of([cell for _, cell in entries])
+        if values is None or len(entries) < FEWEST_ROWS or len(entries) * 3 < len(body) * 2:
+            continue
+        # A column of years says when, not how much.
+        has_year_title = re.search(r"\b(year|date|founded|born|since)\b", title.casefold()) is not None
+        like_years = all(v.is_integer() and int(v) in YEARS for v in values)
+        if not like_years or not (has_year_title or (len(set(values)) > 1 and min(values) > 1400)):
+            names, shown = tuple(name for name, _ in entries), tuple(cell for _, cell in entries)
+            columns.append(_Column(title or head[0], names, shown, tuple(values)))
+    return columns[:MOST_CHARTS]
 
 
 def values_of(cells: Sequence[str]) -> list[float] | None:
@@ -91,7 +86,6 @@ def values_of(cells: Sequence[str]) -> list[float] | None:
 
 
 def _read_cell(cell: str, european: bool) -> tuple[float, str] | None:
-    """The number of a cell and its unit."""
     text = _to_western_separators(cell)
     match = _NUMBER.match(text)
     if not match:
@@ -118,8 +112,14 @@ def _draw_chart(column: _Column, number: int) -> str:
     low, high = min(0.0, *column.values), max(0.0, *column.values)
     scale = WIDTH / ((high - low) or 1.0)  # all cells may be zero
     zero = -low * scale
-    rows = zip(column.names, column.shown, column.values, strict=True)
-    shapes = [_draw_bar(at * ROW + TOP, name, cell, zero, value * scale) for at, (name, cell, value) in enumerate(rows)]
+    shapes = []
+    for at, (name, cell, value) in enumerate(zip(column.names, column.shown, column.values, strict=True)):
+        top, start, length = at * ROW + TOP, zero + min(0.0, value * scale), abs(value * scale)
+        shapes.append(
+            f'<text x="0" y="{top + 13}">{_escape_text(_shorten_text(name, LABEL_CHARS))}</text>'
+            f'<text x="{WIDTH}" y="{top + 13}" text-anchor="end">{_escape_text(_shorten_text(cell, VALUE_CHARS))}</text>'
+            f'<rect class="bar" x="{start:.1f}" y="{top + 18}" width="{max(1.0, length):.1f}" height="{BAR}" rx="2"/>'
+        )
     if low < 0:
         shapes.append(f'<line class="axis" x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{len(shapes) * ROW}"/>')
     values_text = "; ".join(f"{n}: {c}" for n, c in zip(column.names, column.shown, strict=True))
@@ -128,15 +128,6 @@ def _draw_chart(column: _Column, number: int) -> str:
     about = f'role="img" aria-labelledby="{name}" aria-describedby="{name}-values"'
     svg = f'<svg viewBox="0 0 {WIDTH} {len(column.values) * ROW + TOP}" {about}>{head}{"".join(shapes)}</svg>'
     return f'<figure class="chart">{svg}<figcaption dir="auto">{_escape_text(column.title)}</figcaption></figure>'
-
-
-def _draw_bar(top: int, name: str, cell: str, zero: float, length: float) -> str:
-    start = zero + min(0.0, length)
-    return (
-        f'<text x="0" y="{top + 13}">{_escape_text(_shorten_text(name, LABEL_CHARS))}</text>'
-        f'<text x="{WIDTH}" y="{top + 13}" text-anchor="end">{_escape_text(_shorten_text(cell, VALUE_CHARS))}</text>'
-        f'<rect class="bar" x="{start:.1f}" y="{top + 18}" width="{max(1.0, abs(length)):.1f}" height="{BAR}" rx="2"/>'
-    )
 
 
 def _shorten_text(text: str, most: int) -> str:

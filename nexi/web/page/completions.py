@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.app import Nexi
-from nexi.ports import HistoryStore
 from nexi.web.contract import Contract
 from nexi.web.page.history import words_of
 
@@ -30,11 +29,16 @@ async def _suggest(request: Request) -> Response:
     """Own questions that contain `q`, those that begin with it first, then titles of stored pages and files."""
     nexi: Nexi = request.app.state.nexi
     words, knowledge, titles, count = words_of(request), nexi.knowledge(), list[str](), 0
-    questions = await asyncio.to_thread(_find_questions, nexi.history(), words) if words else []
+    folded, questions = words.casefold(), list[str]()
+    if words:
+        entries = (await asyncio.to_thread(nexi.history().find, words, MAX_ENTRIES)).entries  # the newest first
+        past_questions = (" ".join(entry.query.split()) for entry in entries)
+        fitting = [question for question in past_questions if folded in question.casefold()]
+        questions = _unique(sorted(fitting, key=lambda question: not question.casefold().startswith(folded)), words)
     if words and knowledge.may_hold_something():
         async for source in knowledge.sources():
             count += 1
-            if source.title and words.casefold() in source.title.casefold():
+            if source.title and folded in source.title.casefold():
                 titles = _unique([*titles, " ".join(source.title.split())], words)
             if len(titles) == MAX_TITLES or count == MAX_SOURCES:
                 break
@@ -42,14 +46,6 @@ async def _suggest(request: Request) -> Response:
     body = json.dumps([request.query_params.get("q", ""), suggestions], ensure_ascii=False).encode("utf-8", "replace")
     headers = {"cache-control": "private, no-store", "x-content-type-options": "nosniff"}
     return Response(body, media_type="application/x-suggestions+json", headers=headers)
-
-
-def _find_questions(history: HistoryStore, words: str) -> list[str]:
-    """Questions of the history, the newest first. Raises StoreError."""
-    folded = words.casefold()
-    questions = [" ".join(entry.query.split()) for entry in history.find(words, MAX_ENTRIES).entries]
-    fitting = [question for question in questions if folded in question.casefold()]
-    return _unique(sorted(fitting, key=lambda question: not question.casefold().startswith(folded)), words)
 
 
 def _unique(texts: Iterable[str], words: str) -> list[str]:

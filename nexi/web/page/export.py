@@ -10,7 +10,7 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -19,11 +19,15 @@ from nexi.answers.citations import strip_sources_section
 from nexi.app.mark_figures import describe_mark
 from nexi.events import AnswerChecked, RunFinished, RunStarted
 from nexi.output.proof import SIGNS, VERDICT_WORDS, describe_evidence, verdict_words
+from nexi.output.verification import verification_lines
 from nexi.text.plain import strip_heading_marks
 from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, StopReason, Usage
 from nexi.web.page.charts import with_charts
 from nexi.web.page.timeline import timeline_svg, totals_of
 from nexi.web.page.view import AnsweredRun, answer_html, is_web, plain_claim, source_view
+
+if TYPE_CHECKING:
+    from nexi.checking.recheck import Verification
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 AROUND = 200
@@ -45,8 +49,8 @@ class Exported(Struct, frozen=True):
 
 def export_html(exported: Exported) -> str:
     """The whole document."""
-    answered = exported.answered
-    note, bars = describe_answered(answered.end.answered), exported.timeline
+    answered, end, bars = exported.answered, exported.answered.end, exported.timeline
+    note = describe_answered(end.answered)
     dropped = "".join(
         f"<li><bdi>{_escape_text(plain_claim(claim))}</bdi> "
         f'<span class="v-{claim.verdict.value}">{verdict_words(claim)}</span></li>'
@@ -54,36 +58,37 @@ def export_html(exported: Exported) -> str:
     )
     left_out = f"<p>These sentences were not found in their sources.</p><ul>{dropped}</ul>"
     timeline = f'<div class="timeline">{timeline_svg(bars)}</div><p class="soft">{_escape_text(totals_of(bars))}</p>'
+    facts = [f"nexi run {answered.id}", exported.created[:10], answered.started.model, f"{end.seconds:.1f} s"]
+    facts += [f"{end.usage.total:,} tokens", f"${end.usage.cost:.4f}" if end.usage.cost else ""]
+    facts += [f"{end.pages} pages read", f"ended: {end.stop.value.replace('_', ' ')}"]
+    warnings = "".join(f"<p>{_escape_text(warning)}</p>" for warning in end.warnings)
     parts = [
         _render_head(exported),
         f'<article dir="auto">{_render_body(answered)}</article>',
         f"<p><em>{_escape_text(note)}</em></p>" if note else "",
-        _render_conflicts([c for c in answered.end.conflicts if not c.is_settled], answered.end.sources),
-        _render_sources(answered.end.sources, answered.claims),
+        _render_conflicts([c for c in end.conflicts if not c.is_settled], end.sources),
+        _render_sources(end.sources, answered.claims),
         _render_evidence(exported),
         f"<section><h2>Left out</h2>{left_out}</section>" if dropped else "",
         f"<section><h2>Where the time went</h2>{timeline}</section>" if bars else "",
-        _render_foot(exported),
+        f'<footer class="soft">{warnings}<p>{_escape_text(" · ".join(f for f in facts if f))}</p></footer>',
     ]
     return _render_document(answered.started.query, parts)
 
 
-def export_check(
-    title: str,
-    lines: Sequence[str],
-    text: str,
-    review: Review,
-    sources: tuple[Source, ...],
-    texts: Mapping[int, str],
-    notes: Mapping[int, str],
-) -> str:
-    """A text that was checked outside a run, as a document; `notes` say what became of sources."""
-    end = RunFinished(text, sources, StopReason.FINAL_ANSWER, 0, Usage(), 0.0, 0, 0)
+def export_check(verification: Verification, target: str, *, strict: bool) -> str:
+    """A text that was checked outside a run, as a document: its figures, the text with marks, its sources and the evidence."""
+    title = f"{'Audit' if verification.citations else 'Verification'} of {target}"
+    sources = tuple(state.source for state in verification.sources)
+    end = RunFinished(verification.document.text, sources, StopReason.FINAL_ANSWER, 0, Usage(), 0.0, 0, 0)
+    review = Review(verification.proof, judges=verification.judges, gap=verification.gap)
     answered = AnsweredRun("", RunStarted(title, "", ""), end, (AnswerChecked(review),))
+    notes = {state.source.number: f"{state.state}: {state.reason}" for state in verification.sources if state.reason}
     unread = "".join(f"<li>[{number}] {_isolate_name(note)}</li>" for number, note in notes.items())
+    texts = {number: text for number, text in verification.texts.items() if text}
     parts = [
         f'<h1 dir="auto">{_escape_text(title[:MAX_TITLE_CHARS])}</h1>',
-        *(f"<p>{_escape_text(line)}</p>" for line in lines),
+        *(f"<p>{_escape_text(line)}</p>" for line in verification_lines(verification, strict=strict)),
         f'<article dir="auto">{_render_body(answered)}</article>',
         _render_sources(sources, answered.claims),
         f"<section><h2>Links</h2><ul>{unread}</ul></section>" if unread else "",
@@ -170,9 +175,16 @@ def _render_evidence(exported: Exported) -> str:
     claims = [claim for claim in exported.answered.claims if claim.evidence or claim.needs_citation]
     if not claims:
         return ""
-    review = exported.answered.review
+    review, items = exported.answered.review, ""
     figures = f"<p>{_escape_text(review.proof.figures())}.</p>" if review else ""
-    items = "".join(_render_claim(claim, exported) for claim in claims)
+    by_number = {source.number: source for source in exported.answered.end.sources}
+    for claim in claims:
+        badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_words(claim)}</span>'
+        badge += f' <span class="v-contradicted">! cites {STANDINGS[claim.standing]}</span>' if claim.standing else ""
+        quotes = "".join(_render_quote(claim, one, by_number, exported.texts or {}) for one in claim.evidence)
+        why = f'<p class="soft">{_escape_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
+        head = f'{badge} <span dir="auto"><bdi>{_escape_text(plain_claim(claim))}</bdi></span>'
+        items += _fold(head, f'<div id="claim-{claim.index}">{quotes}{why}</div>', exported.opened)
     # what the marks in this file mean and how often they are right, and why sentences were not judged
     verdicts = [verdict for verdict in SIGNS if any(claim.verdict is verdict for claim in claims)]
     judges = review.judges if review else ()
@@ -180,16 +192,6 @@ def _render_evidence(exported: Exported) -> str:
     gap = f"<p>{_escape_text(review.gap)}</p>" if review and review.gap else ""
     legend = _fold("What the marks mean", f'<div class="soft"><ul>{"".join(lines)}</ul>{gap}</div>', exported.opened)
     return f'<section class="evidence"><h2>Evidence</h2>{figures}{items}{legend}</section>'
-
-
-def _render_claim(claim: Claim, exported: Exported) -> str:
-    by_number = {source.number: source for source in exported.answered.end.sources}
-    badge = f'<span class="v-{claim.verdict.value}">{SIGNS[claim.verdict]} {verdict_words(claim)}</span>'
-    badge += f' <span class="v-contradicted">! cites {STANDINGS[claim.standing]}</span>' if claim.standing else ""
-    quotes = "".join(_render_quote(claim, one, by_number, exported.texts or {}) for one in claim.evidence)
-    why = f'<p class="soft">{_escape_text(claim.reason)}</p>' if claim.reason and not claim.evidence else ""
-    inside = f'<div id="claim-{claim.index}">{quotes}{why}</div>'
-    return _fold(f'{badge} <span dir="auto"><bdi>{_escape_text(plain_claim(claim))}</bdi></span>', inside, exported.opened)
 
 
 def _fold(head: str, inside: str, is_opened: bool) -> str:
@@ -221,12 +223,3 @@ def _render_quote(claim: Claim, one: Evidence, by_number: Mapping[int, Source], 
             link = f'<p class="soft"><a rel="noreferrer noopener" href="{url}">Open the page there</a></p>'
     passage = f'<blockquote class="passage" dir="auto">{quote}</blockquote>' if quote else ""
     return f'<div class="quote">{head}{passage}{link}{below}</div>'
-
-
-def _render_foot(exported: Exported) -> str:
-    answered, end = exported.answered, exported.answered.end
-    facts = [f"nexi run {answered.id}", exported.created[:10], answered.started.model, f"{end.seconds:.1f} s"]
-    facts += [f"{end.usage.total:,} tokens", f"${end.usage.cost:.4f}" if end.usage.cost else ""]
-    facts += [f"{end.pages} pages read", f"ended: {end.stop.value.replace('_', ' ')}"]
-    warnings = "".join(f"<p>{_escape_text(warning)}</p>" for warning in end.warnings)
-    return f'<footer class="soft">{warnings}<p>{_escape_text(" · ".join(f for f in facts if f))}</p></footer>'

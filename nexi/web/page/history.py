@@ -9,28 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nexi.app import Nexi, RunSummary, check_run_id
+from nexi.app import Nexi, check_run_id
 from nexi.app.conversation import cited_sources
 from nexi.errors import NexiError
 from nexi.events import RunFinished, RunStarted
 from nexi.files import write_json_object
 from nexi.ports import HistoryStore, RunStore
 from nexi.text.words import contains_words
-from nexi.types import HistoryEntry
 from nexi.web.contract import Contract
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
 from nexi.web.payload import json_reply, parse_number, read_body, told_reply
 from nexi.web.problems import bad_request, build_refusal
 from nexi.web.runs import delete_run
 
-__all__ = ["CONTRACT", "LISTED", "MAX_LISTED", "has_entries", "read_from_history", "read_labels", "set_label", "words_of"]
+__all__ = ["CONTRACT", "LISTED", "MAX_LISTED", "read_from_history", "read_labels", "set_label", "words_of"]
 
 CONTRACT = Contract()
 LISTED, MAX_LISTED = 100, 1000
@@ -74,17 +73,11 @@ def words_of(request: Request) -> str:
     return words
 
 
-def has_entries(nexi: Nexi) -> bool:
-    """Whether anything was asked. Raises StoreError."""
-    return bool(nexi.runs().list_runs(1)) or bool(nexi.history().read(1).entries)
-
-
 def _list_entries(
     runs: RunStore, history: HistoryStore, labels: Mapping[str, Mapping[str, Any]], words: str, most: int
 ) -> list[dict[str, Any]]:
     """Runs and lone answers that fit, as the page lists them, those with a pin first. Raises StoreError."""
-    read = history.find(words, most) if words else history.read(most)
-    entries = {entry.id: entry for entry in read.entries}
+    entries = {entry.id: entry for entry in (history.find(words, most) if words else history.read(most)).entries}
     pinned = {run_id for run_id, label in labels.items() if label.get("pinned")}
     titles = {run_id: str(label["title"]) for run_id, label in labels.items() if label.get("title")}
     labelled = {run_id for run_id, title in titles.items() if any(word in title.casefold() for word in words.split())}
@@ -92,20 +85,13 @@ def _list_entries(
         old = (history.get(run_id) for run_id in (pinned | labelled) - entries.keys())
         texts = ((entry, f"{titles.get(entry.id, '')}\n{entry.query}\n{entry.answer}") for entry in old if entry)
         entries |= {entry.id: entry for entry, text in texts if contains_words(text, words)}
-    newest = runs.find_runs(words, most) if words else runs.list_runs(most)
-    summaries = {run.id: run for run in newest}
+    summaries = {run.id: run for run in (runs.find_runs(words, most) if words else runs.list_runs(most))}
     others = (labelled | pinned | (entries.keys() if words else set())) - summaries.keys()
     summaries |= {run.id: run for run in runs.read_summaries(others)}
-    items = [*_of_runs(summaries, entries, words, titles), *_of_answers(entries, summaries, runs, words)]
-    return sorted(items, key=lambda item: (item["id"] in pinned, item["created"], item["id"]), reverse=True)[:most]
-
-
-def _of_runs(
-    summaries: Mapping[str, RunSummary], entries: Mapping[str, HistoryEntry], words: str, titles: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
+    items = []
     for run in summaries.values():
         if run.id in entries or contains_words(f"{titles.get(run.id, '')}\n{run.query}", words):
-            state = "waiting" if run.is_waiting else run.shown_state
+            state: str = "waiting" if run.is_waiting else run.shown_state
             item = {"id": run.id, "question": run.query, "state": state, "mode": run.mode, "created": run.created}
             spent = {"words": run.words, "seconds": run.seconds, "tokens": run.tokens, "cost": run.cost}
             excerpt = excerpt_answer(entries[run.id].answer, words) if run.id in entries else ""
@@ -113,19 +99,15 @@ def _of_runs(
             while (before := summaries.get(first.continues)) and before.id not in ids:
                 first = before
                 ids.add(first.id)
-            yield {**item, **spent, "thread": first.id, "excerpt": excerpt, "space": run.space}
-
-
-def _of_answers(
-    entries: Mapping[str, HistoryEntry], summaries: Mapping[str, RunSummary], runs: RunStore, words: str
-) -> Iterator[dict[str, Any]]:
+            items.append({**item, **spent, "thread": first.id, "excerpt": excerpt, "space": run.space})
     for entry in entries.values():
         if entry.id not in summaries:
             state = "finished" if runs.has_run(entry.id) else ONLY_AN_ANSWER
             item = {"id": entry.id, "question": entry.query, "state": state, "mode": "search", "created": entry.ts}
             spent = {"words": len(entry.answer.split()), "seconds": entry.duration_s, "tokens": entry.tokens, "cost": None}
             excerpt = excerpt_answer(entry.answer, words)
-            yield {**item, **spent, "thread": entry.id, "excerpt": excerpt, "space": entry.space}
+            items.append({**item, **spent, "thread": entry.id, "excerpt": excerpt, "space": entry.space})
+    return sorted(items, key=lambda item: (item["id"] in pinned, item["created"], item["id"]), reverse=True)[:most]
 
 
 def excerpt_answer(answer: str, words: str) -> str:
@@ -160,7 +142,6 @@ def set_label(nexi: Nexi, run_id: str, change: Mapping[str, Any] | None) -> dict
 
 @CONTRACT.serve("DELETE /page/history/{id}")
 async def _remove_entry_and_run(request: Request) -> Response:
-    """Forget a run and its answer."""
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
     is_removed = await asyncio.to_thread(nexi.history().remove, run_id)  # first: its run may be gone
     try:

@@ -5,7 +5,7 @@ Above, the page; below, the app's knowledge. A file is shown under its address, 
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
@@ -24,14 +24,12 @@ FOUND = 20
 SNIPPET_CHARS = 600
 
 
-class ForgottenSources(Struct, frozen=True, forbid_unknown_fields=True):
-    """Stored pages to forget."""
-
+class _ForgottenSources(Struct, frozen=True, forbid_unknown_fields=True):
     urls: Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=4000)], ...], Meta(min_length=1, max_length=1000)]
 
 
 @CONTRACT.serve("GET /page/knowledge")
-async def list_sources(request: Request) -> Response:
+async def _list_sources(request: Request) -> Response:
     """Stored pages, the last fetched first, with `q` in their address, title or tags; and how much there is in all."""
     nexi: Nexi = request.app.state.nexi
     words, limit = words_of(request).casefold(), parse_number(request, "limit", LISTED, most=MAX_LISTED)
@@ -44,13 +42,12 @@ async def list_sources(request: Request) -> Response:
                 break
         stats = await (await knowledge.open_store()).stats()
     figures = {"total": stats.sources, "passages": stats.chunks, "bytes": stats.bytes, "damage": stats.damage}
-    sources = [_source_to_dict(source) for source in fitting[:limit]]
+    sources = []
+    for source in fitting[:limit]:
+        about = {name: getattr(source, name) for name in ("url", "title", "owner", "domain", "words")}
+        more = {"fetched": source.fetched_at[:10], "passages": source.chunk_count, "tags": list(source.tags)}
+        sources.append({**about, **more})
     return json_reply({**figures, "on": bool(nexi.config.knowledge), "sources": sources, "more": len(fitting) > limit})
-
-
-def _source_to_dict(source: StoredSource) -> dict[str, Any]:
-    about = {name: getattr(source, name) for name in ("url", "title", "owner", "domain", "words")}
-    return {**about, "fetched": source.fetched_at[:10], "passages": source.chunk_count, "tags": list(source.tags)}
 
 
 @CONTRACT.serve("GET /page/knowledge/find")
@@ -64,15 +61,13 @@ async def _search_passages(request: Request) -> Response:
     failure = next((f for f in outcome.failures if f.code != "empty"), None)
     if not outcome.hits and failure:
         raise NexiError(failure.message, fix=failure.fix, code=failure.code)
-    return json_reply(
-        {"hits": [{"url": hit.url, "title": hit.title, "snippet": hit.snippet[:SNIPPET_CHARS]} for hit in outcome.hits]}
-    )
+    hits = [{"url": hit.url, "title": hit.title, "snippet": hit.snippet[:SNIPPET_CHARS]} for hit in outcome.hits]
+    return json_reply({"hits": hits})
 
 
 @CONTRACT.serve("POST /page/knowledge/forget")
 async def _remove_sources(request: Request) -> Response:
-    """Forget stored pages by address."""
-    body, knowledge = await read_body(request, ForgottenSources), request.app.state.nexi.knowledge()
+    body, knowledge = await read_body(request, _ForgottenSources), request.app.state.nexi.knowledge()
     removed = await (await knowledge.open_store()).remove(body.urls) if knowledge.may_hold_something() else 0
     if not removed:
         raise build_refusal(404, "not_found", "none of it is in the knowledge base", fix="list it again")

@@ -1,7 +1,6 @@
 """An answer as a Markdown file: front matter, question, text, conflicts, sources and figures. Pure.
 
-Whoever opens the file has a reader of their own, so markup that a page or a model wrote is made text: no tags, no images, and
-no links but to web addresses.
+Other programs open it, so markup that a page or a model wrote is made text: no tags, no images, no links but web addresses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Pictures of the sources of an answer: nexi fetches them through its guard, so that a reader's browser tells no site anything.
 
-Above, the routes of the page; below, `Nexi.fetch_picture`. A run of scope local has none, and those of a strict answer wait
-until the reader wants them.
+Below is `Nexi.fetch_picture`. A run of scope local has none, and those of a strict answer wait until the reader wants them.
 """
 
 from __future__ import annotations

@@ -20,19 +20,11 @@ PRINT_S = 60.0
 # text names, from the disk or the network. They are all that it opens for a Word file, so their captions take their place.
 DATA_FILE_MISSING = "status 97"
 NO_IMAGES = "function Image(image) return image.caption end"
-SWITCHES = (
-    "--headless",
-    "--disable-gpu",
-    "--no-first-run",
-    "--no-default-browser-check",
-    "--disable-extensions",
-    "--disable-background-networking",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--no-pdf-header-footer",
-    "--generate-pdf-document-outline",
-)
+_SWITCHES = """
+--headless --disable-gpu --no-first-run --no-default-browser-check --disable-extensions --disable-background-networking
+--disable-sync --disable-dev-shm-usage --no-pdf-header-footer --generate-pdf-document-outline
+"""
+SWITCHES = (*_SWITCHES.split(), "--host-resolver-rules=MAP * ~NOTFOUND")
 
 
 async def print_to_pdf(document: str, *, patience_s: float = PRINT_S) -> bytes:
@@ -41,12 +33,8 @@ async def print_to_pdf(document: str, *, patience_s: float = PRINT_S) -> bytes:
 
     browser = installed_browser()
     if not browser:
-        raise NexiError(
-            "no PDF can be made here",
-            cause="Chromium is not installed",
-            fix="install it (Debian: apt install chromium), or export html and print that",
-            code="no_browser",
-        )
+        cause, fix = "Chromium is not installed", "install it (Debian: apt install chromium), or export html and print that"
+        raise NexiError("no PDF can be made here", cause=cause, fix=fix, code="no_browser")
     with tempfile.TemporaryDirectory(prefix="nexi-pdf-", ignore_cleanup_errors=True) as folder:
         page, out = Path(folder) / "page.html", Path(folder) / "page.pdf"
         page.write_text(document, "utf-8", errors="replace")
@@ -63,16 +51,11 @@ async def convert_to_docx(markdown: str, *, patience_s: float = PRINT_S) -> byte
     """Markdown without front matter as a Word file. Raises NexiError where pandoc is not installed, or where it fails."""
     pandoc = shutil.which("pandoc")
     if not pandoc:
-        raise NexiError(
-            "no Word file can be made here",
-            cause="pandoc is not installed",
-            fix="install it (Debian: apt install pandoc; macOS: brew install pandoc), or export html and open that in Word",
-            code="no_pandoc",
-        )
+        fix = "install it (Debian: apt install pandoc; macOS: brew install pandoc), or export html and open that in Word"
+        raise NexiError("no Word file can be made here", cause="pandoc is not installed", fix=fix, code="no_pandoc")
     with tempfile.TemporaryDirectory(prefix="nexi-docx-", ignore_cleanup_errors=True) as folder:
-        page, out = Path(folder) / "page.md", Path(folder) / "page.docx"
+        page, out, without_images = (Path(folder) / name for name in ("page.md", "page.docx", "images.lua"))
         page.write_text(markdown, "utf-8", errors="replace")
-        without_images = Path(folder) / "images.lua"
         without_images.write_text(NO_IMAGES, "utf-8")
         command = [pandoc, "--from=commonmark+pipe_tables", "--to=docx", f"--output={out}", str(page)]
         complaint = await _run_program("pandoc", [*command, "--sandbox"], folder, patience_s)

@@ -52,15 +52,10 @@ async def _show_settings(request: Request) -> Response:
     for name in ("base_url", "searxng_url"):  # what an address has beside scheme, host and path may be secret
         parts = urlsplit(values[name])
         values[name] = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-    return json_reply(
-        {
-            "values": values,
-            "has": {name: bool(getattr(config, name)) for name in SECRETS},
-            "environment": sorted(set(config.origin.env) & {*TEXTS, *SECRETS, *LIMITS}),
-            "editable": is_editable(request),
-            "file": str(config.config_path),
-        }
-    )
+    keys = {name: bool(getattr(config, name)) for name in SECRETS}
+    environment = sorted(set(config.origin.env) & {*TEXTS, *SECRETS, *LIMITS})
+    about = {"editable": request.app.state.edits_settings, "file": str(config.config_path)}
+    return json_reply({"values": values, "has": keys, "environment": environment, **about})
 
 
 @CONTRACT.serve("POST /page/settings/models")
@@ -106,7 +101,7 @@ async def _save_settings(request: Request) -> Response:
 
 async def _read_changes(request: Request) -> tuple[Config, dict[str, Any]]:
     """The config with what was typed, and the changes. No key goes to another address than before. Raises Refused."""
-    if not is_editable(request):
+    if not request.app.state.edits_settings:
         message, fix = "this server's settings are not changed in the browser", "use nexi config on the server"
         raise build_refusal(403, "not_editable", message, fix=fix)
     nexi: Nexi = request.app.state.nexi
@@ -120,7 +115,3 @@ async def _read_changes(request: Request) -> tuple[Config, dict[str, Any]]:
         return replace(nexi.config.override(**values), **unset), changes
     except ConfigError as error:
         raise bad_request(str(error), fix=error.fix) from error
-
-
-def is_editable(request: Request) -> bool:
-    return bool(getattr(request.app.state, "edits_settings", False))

@@ -32,7 +32,6 @@ UNTESTED = Notice("part.untested", "tested with its first use")
 
 @CONTRACT.serve("GET /page/setup")
 async def _show_setup(request: Request) -> Response:
-    """Which parts are configured."""
     parts = await asyncio.to_thread(lambda: list(_parts_of(request.app.state.nexi.config)))
     return told_reply({"parts": [{"name": n, "on": on, "value": value, "fix": fix} for n, on, value, fix in parts]})
 
@@ -49,7 +48,17 @@ def _parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     fetchers = config.fetch_chain()
     fix = "" if fetchers else "nexi config set content_fetcher http"
     yield Notice("part.pages", "Pages"), bool(fetchers), ", ".join(fetchers) or "none", fix
-    yield from _knowledge_rows(config)
+    on = bool(config.knowledge)
+    one_file = Notice("part.one_file", "one file, beside the runs")
+    where = f"Qdrant at {_place_of(config.qdrant_url)}" if config.qdrant_url else one_file
+    nothing = Notice("part.nothing_kept", "off: nothing that is read is kept")
+    yield Notice("part.knowledge", "Knowledge"), on, where if on else nothing, "" if on else "nexi config set knowledge true"
+    vectors: str = Notice("part.own_vectors", "MiniLM or static vectors where installed, else words alone")
+    if embedding := config.embedding_endpoint():
+        vectors = f"{embedding.model} at {_place_of(embedding.base_url)}"
+    if not config.use_hybrid_search:
+        vectors = Notice("part.no_vectors", "off: words alone are compared")
+    yield Notice("part.vectors", "Vectors"), bool(config.use_hybrid_search), vectors, ""
     yield from _proof(config)
     count = Notice("part.known", "{n} known", n=len(config.prices))
     price = count if config.prices else Notice("part.no_prices", "unknown: costs are not shown")
@@ -66,13 +75,13 @@ def _parts_of(config: Config) -> Iterator[tuple[str, bool, str, str]]:
 def _describe_model(endpoint: Endpoint) -> str:
     if endpoint.is_extractive:
         return Notice("part.no_model", "none: the built-in extractive model answers with passages")
-    values = {"model": endpoint.model, "place": place_of(endpoint.base_url), "n": f"{endpoint.max_context:,}"}
+    values = {"model": endpoint.model, "place": _place_of(endpoint.base_url), "n": f"{endpoint.max_context:,}"}
     if endpoint.api_keys:
         return Notice("part.model_keyed", "{model} at {place}, with a key, {n} tokens", **values)
     return Notice("part.model_open", "{model} at {place}, without a key, {n} tokens", **values)
 
 
-def place_of(url: str) -> str:
+def _place_of(url: str) -> str:
     """Host and port of an address: what stands before and after them may be secret."""
     return urlsplit(url).netloc.rpartition("@")[2] or "an address of its own"
 
@@ -87,7 +96,7 @@ def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
     for name in config.search_chain():
         title = Notice("part.search", "Search {service}", service=name_service(name))
         if name == "searxng":
-            where = place_of(config.searxng_url) if config.searxng_url else Notice("part.no_address", "no address yet")
+            where = _place_of(config.searxng_url) if config.searxng_url else Notice("part.no_address", "no address yet")
             fix = "" if config.searxng_url or config.searxng_autostart else "nexi config set searxng_url http://127.0.0.1:8080"
             yield title, not fix, where, fix
         elif name in KEYED_BACKENDS:
@@ -96,20 +105,6 @@ def _search_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
             yield title, has_key, state, "" if has_key else f"nexi config set api_keys.{name}"
         else:
             yield title, True, Notice("part.keyless", "needs no key"), ""
-
-
-def _knowledge_rows(config: Config) -> Iterator[tuple[str, bool, str, str]]:
-    on = bool(config.knowledge)
-    one_file = Notice("part.one_file", "one file, beside the runs")
-    where = f"Qdrant at {place_of(config.qdrant_url)}" if config.qdrant_url else one_file
-    nothing = Notice("part.nothing_kept", "off: nothing that is read is kept")
-    yield Notice("part.knowledge", "Knowledge"), on, where if on else nothing, "" if on else "nexi config set knowledge true"
-    vectors: str = Notice("part.own_vectors", "MiniLM or static vectors where installed, else words alone")
-    if embedding := config.embedding_endpoint():
-        vectors = f"{embedding.model} at {place_of(embedding.base_url)}"
-    if not config.use_hybrid_search:
-        vectors = Notice("part.no_vectors", "off: words alone are compared")
-    yield Notice("part.vectors", "Vectors"), bool(config.use_hybrid_search), vectors, ""
 
 
 def _proof(config: Config) -> Iterator[tuple[str, bool, str, str]]:

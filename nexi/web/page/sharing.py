@@ -79,23 +79,18 @@ async def _unshare_run(request: Request) -> Response:
 
 @CONTRACT.serve("GET /shared/{key}")
 async def _show_shared(request: Request) -> Response:
-    """The run behind a link, as one page."""
     nexi: Nexi = request.app.state.nexi
-    run_id = await asyncio.to_thread(_find_shared, nexi, request.path_params["key"])
+    key = request.path_params["key"]
+    labels = await asyncio.to_thread(read_labels, nexi) if nexi.config.share and _KEY.fullmatch(key) else {}
+    keys = {run_id: str(label.get("share", "")) for run_id, label in labels.items()}
+    run_id = next((run_id for run_id, own in keys.items() if hmac.compare_digest(own.encode(), key.encode())), None)
+    if run_id is None:
+        raise _not_shared()
     try:
         body = await export_run(nexi.runs(), nexi.pages(), run_id, "html")
     except NexiError as error:
         raise _not_shared() from error
     return Response(body, media_type="text/html", headers=HEADERS)
-
-
-def _find_shared(nexi: Nexi, key: str) -> str:
-    """The id of the run that has this link. Raises Refused."""
-    if nexi.config.share and _KEY.fullmatch(key):
-        for run_id, label in read_labels(nexi).items():
-            if hmac.compare_digest(str(label.get("share", "")).encode(), key.encode()):
-                return run_id
-    raise _not_shared()
 
 
 def _not_shared() -> Refused:

@@ -7,6 +7,7 @@ that no answer can contain. In the page a mark is a button; in a file of its own
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from nexi.output.proof import GOOD, SIGNS, VERDICT_WORDS, verdict_words
 from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, Verdict
 from nexi.urls import host_of, is_note_link
 from nexi.web.page.charts import with_charts
-from nexi.web.statuses import html_of, passages_of
+from nexi.web.page.formulas import add_formulas
 
 if TYPE_CHECKING:
     from nexi.app import ReadLog
@@ -39,6 +40,7 @@ SHOWN_ELSEWHERE = ("unsupported", "cancelled")  # warnings that the marks and th
 _MARKS = re.compile(f"[{OPEN}{CLOSE}]")
 _CLAIM = re.compile(f"{OPEN}([0-9]{{1,6}}){CLOSE}")
 _TAG = re.compile(r"(<[^>]*>)")
+_ALIGNED = re.compile(r'(<t[dh]) style="text-align:(left|right|center)"')
 _CITATION = re.compile(r"\[([1-9][0-9]{0,2})\]")
 _LAST_WORD = re.compile(r"(?<!\S)\S{1,24}\Z")
 
@@ -61,17 +63,20 @@ class AnsweredRun(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The answer as Markdown; the passages of an agentic search, whose answer is JSON."""
-        return passages_of(self.end.answer) if self.started.mode == "agentic" else self.end.answer
+        """The answer as Markdown; the passages of an agentic search, whose answer is JSON, each under its address."""
+        if self.started.mode != "agentic":
+            return self.end.answer
+        response = json.loads(self.end.answer)
+        passages = [f"{result['content'].strip()}\n\n<{result['url']}>\n" for result in response["results"]]
+        return "\n".join([f"Completeness {response['completeness']}, {response['status']}.\n", *passages])
 
 
 def answered_of(run_id: str, log: ReadLog) -> AnsweredRun:
     """The answered run of a log. Raises NexiError for a run that has not ended with an answer."""
     facts = log.bare_facts
     if not facts or not isinstance(facts[0], RunStarted) or not isinstance(facts[-1], RunFinished):
-        raise NexiError(
-            f"run {run_id} has no answer yet", cause="it has not ended with one", fix=f"nexi resume {run_id}", code="not_ended"
-        )
+        message, cause = f"run {run_id} has no answer yet", "it has not ended with one"
+        raise NexiError(message, cause=cause, fix=f"nexi resume {run_id}", code="not_ended")
     return AnsweredRun(run_id, facts[0], facts[-1], facts)
 
 
@@ -84,6 +89,10 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
     elsewhere = {fact.message for fact in warnings if fact.code in SHOWN_ELSEWHERE}
     texts = [*(fact.message for fact in warnings if not fact.agent), *end.warnings]
     forms = [form for form in EXPORT_FORMATS.values() if end.sources or not form.lists_sources]
+    counts: dict[str, int] = {}  # of the figures, for a page in any language
+    if review:
+        counts = {"checked": len(review.proof.checked), "supported": review.proof.supported, "found": review.proof.found}
+        counts |= {standing: review.proof.count_citing(standing) for standing in STANDINGS}
     return {
         "id": answered.id,
         "question": answered.started.query,
@@ -95,7 +104,7 @@ def view_of(answered: AnsweredRun) -> dict[str, Any]:
         "answered_note": describe_answered(end.answered),
         "html": with_charts(answer_html(answered.text, claims, end.sources)),
         "figures": review.proof.figures() if review and review.proof.checked else "",
-        "proof": _proof_to_dict(review),
+        "proof": counts,
         "judges": [asdict(judge) for judge in review.judges] if review else [],
         "gap": review.gap if review else "",
         "marks": describe_marks(review.judges) if review else {},
@@ -132,10 +141,19 @@ def answer_html(text: str, claims: Sequence[Claim], sources: Sequence[Source], *
         end = len(body[:-1].rstrip()) if is_row else len(body)
         clean = f"{clean[:end]}{OPEN}{claim.index}{CLOSE}{clean[end:]}"
     marks = _Marks({c.index: c for c in checked}, frozenset(s.number for s in sources), leads_to)
-    # Raw markup is shown as text, images become their words, links lead to web addresses only.
     rendered_html = html_of(clean).replace("<a href=", '<a rel="noreferrer noopener nofollow" target="_blank" href=')
     rendered_html = re.sub(r"<(pre|table)>", r'<\1 tabindex="0">', rendered_html)  # keys reach what scrolls
     return _link_citations(rendered_html, marks)
+
+
+def html_of(markdown: str) -> str:
+    """Markdown as HTML: raw markup is shown as text, images become their words, links lead to web addresses only."""
+    from markdown_it import MarkdownIt
+
+    maker = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    add_formulas(maker)
+    maker.validateLink = lambda url: url.lower().startswith(("https://", "http://"))  # type: ignore[method-assign]
+    return _ALIGNED.sub(r'\1 class="a-\2"', str(maker.render(markdown)))  # the page's policy allows no style in its text
 
 
 class _Marks(Struct, frozen=True):
@@ -184,22 +202,18 @@ def _say_verdict(claim: Claim) -> str:
 
 def _link_citations(source: str, marks: _Marks) -> str:
     """Citations and marks in the text between tags, outside code; a citation belongs to the claim that ends after it."""
-    parts = _TAG.split(source)
-    ahead, follows = -1, [-1] * len(parts)  # for every part, the first claim that ends after it
-    for at in range(len(parts) - 1, -1, -1):
-        follows[at] = ahead
-        if match := _CLAIM.search(parts[at]):
-            ahead = int(match[1])
-    depth, out = 0, []
-    for at, part in enumerate(parts):
+    ahead, depth, out = -1, 0, list[str]()  # read from the end, where the claim of a citation is met before it
+    for part in reversed(_TAG.split(source)):
         if part.startswith("<"):
-            depth += part.startswith(("<code", "<pre")) - part.startswith(("</code", "</pre"))
+            depth += part.startswith(("</code", "</pre")) - part.startswith(("<code", "<pre"))
             out.append(part)
         elif depth > 0:
             out.append(_CLAIM.sub("", part))
         else:
-            out.append(_mark_text(part, follows[at], marks))
-    return "".join(out)
+            out.append(_mark_text(part, ahead, marks))
+        if match := _CLAIM.search(part):
+            ahead = int(match[1])
+    return "".join(reversed(out))
 
 
 def _mark_text(part: str, ahead: int, marks: _Marks) -> str:
@@ -238,15 +252,6 @@ def claim_to_dict(claim: Claim) -> dict[str, Any]:
     return {**view, "standing": claim.standing, "judge": claim.judge, "checked": is_checked, "evidence": evidence}
 
 
-def _proof_to_dict(review: Review | None) -> dict[str, int]:
-    """What the figures of an answer count, for a page in any language."""
-    if review is None:
-        return {}
-    proof = review.proof
-    citing = {standing: proof.count_citing(standing) for standing in STANDINGS}
-    return {"checked": len(proof.checked), "supported": proof.supported, "found": proof.found, **citing}
-
-
 def source_view(source: Source, claims: Sequence[Claim]) -> dict[str, Any]:
     """A source with its site, its date and what it says to the sentences that cite it: the best, and the worst in words."""
     verdicts, said = [e.verdict for c in claims for e in c.evidence if e.number == source.number], ""
@@ -279,8 +284,6 @@ def is_web(url: str) -> bool:
 def _conflict_to_dict(conflict: Conflict) -> dict[str, Any]:
     readings = []
     for r in conflict.readings:
-        note = ", ".join(filter(None, (r.standing, r.day)))
-        reading = {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote, "note": note}
-        readings.append(reading)
-    about = {"kind": conflict.kind, "subject": conflict.subject, "sentence": conflict.sentence()}
-    return {**about, "readings": readings}
+        reading = {"value": r.value, "sources": list(r.numbers), "independent": r.origins, "quote": r.quote}
+        readings.append({**reading, "note": ", ".join(filter(None, (r.standing, r.day)))})
+    return {"kind": conflict.kind, "subject": conflict.subject, "sentence": conflict.sentence(), "readings": readings}
