@@ -51,24 +51,25 @@ class WordIndex:
         if scope.code is not None:
             clauses.append(f"rowid {'' if scope.code else 'NOT '}IN (SELECT id FROM chunks WHERE code <> '')")  # noqa: S608
         where = Condition(" AND ".join(clauses), condition.values)
-        rare = self._rarest_words(db, roots, self._max_scored)
-        if self._count_matches(db, rare[0]) > self._max_scored:
+        counts = {root: self._count_matches(db, root) for root in roots}
+        rare = choose_rarest(counts, self._max_scored)
+        if counts[rare[0]] > self._max_scored:
             # too many have even the rarest word: only the newest of them are looked at
-            sql = f"SELECT rowid FROM words WHERE words MATCH ?{_and_clause(where)} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
-            oldest = db.execute(sql, (_any_of(rare[:1]), *where.values, self._max_scored)).fetchone()
+            sql = f"SELECT rowid FROM words WHERE words MATCH ? AND {where.sql or 1} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
+            oldest = db.execute(sql, (_quote_term(rare[0]), *where.values, self._max_scored)).fetchone()
             if oldest is not None:
-                where = Condition(f"rowid > ?{_and_clause(where)}", (int(oldest[0]), *where.values))
+                where = Condition(f"rowid > ? AND {where.sql or 1}", (int(oldest[0]), *where.values))
         wide = max(ORDERED, count)
         if len(rare) == len(roots):
-            ranking = _score_matches(db, _any_of(roots), where, wide)
+            ranking = _score_matches(db, roots, where, wide)
         else:
-            candidates = _score_matches(db, _any_of(rare), where, max(CANDIDATES, wide))
-            ordering = self._rarest_words(db, roots, self._max_scored * ORDERING)
-            ranking = _score_chosen(db, _any_of(ordering), [chunk for chunk, _ in candidates])[:wide]
+            candidates = _score_matches(db, rare, where, max(CANDIDATES, wide))
+            ordering = choose_rarest(counts, self._max_scored * ORDERING)
+            # One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it
+            # one statement a chunk.
+            chosen = Condition(f"+rowid IN ({','.join('?' * len(candidates))})", tuple(chunk for chunk, _ in candidates))
+            ranking = _score_matches(db, ordering, chosen, wide)
         return self._add_pages(db, rare, ranking)[:count] if ranking else []
-
-    def _rarest_words(self, db: sqlite3.Connection, roots: Sequence[str], most: int) -> list[str]:
-        return choose_rarest({root: self._count_matches(db, root) for root in roots}, most)
 
     def _count_matches(self, db: sqlite3.Connection, term: str) -> int:
         """How many chunks have a word, at most a little over what may be scored."""
@@ -120,10 +121,6 @@ def choose_rarest(counts: Mapping[str, int], most: int) -> list[str]:
     return rarest
 
 
-def _any_of(roots: Sequence[str]) -> str:
-    return " OR ".join(map(_quote_term, roots))
-
-
 def _quote_term(term: str) -> str:
     """One character of an unspaced script stands for every pair that begins with it."""
     return f'"{term}"' + ("*" if _is_prefix(term) else "")
@@ -133,19 +130,7 @@ def _is_prefix(term: str) -> bool:
     return len(term) == 1 and terms.is_unspaced(term)
 
 
-def _score_matches(db: sqlite3.Connection, match: str, where: Condition, count: int) -> Ranked:
-    sql = f"{_BM25} WHERE words MATCH ?{_and_clause(where)} ORDER BY cost, rowid LIMIT ?"
-    return [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *where.values, count))]
-
-
-def _and_clause(where: Condition) -> str:
-    return f" AND {where.sql}" if where.sql else ""
-
-
-def _score_chosen(db: sqlite3.Connection, match: str, chunks: Sequence[int]) -> Ranked:
-    # One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it one
-    # statement a chunk.
-    marks = ",".join("?" * len(chunks))
-    sql = f"{_BM25} WHERE words MATCH ? AND +rowid IN ({marks})"
-    scores = [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *chunks))]
-    return sorted(scores, key=lambda one: (-one[1], one[0]))
+def _score_matches(db: sqlite3.Connection, roots: Sequence[str], where: Condition, count: int) -> Ranked:
+    sql = f"{_BM25} WHERE words MATCH ? AND {where.sql or 1} ORDER BY cost, rowid LIMIT ?"
+    values = (" OR ".join(map(_quote_term, roots)), *where.values, count)
+    return [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, values)]

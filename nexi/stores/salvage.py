@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from nexi.errors import StoreError
 from nexi.stores import _faults, _thread, schema
+from nexi.stores._reading import read_stats
 from nexi.stores._scope import scope_condition
 from nexi.stores._words import Ranked
 from nexi.stores._writing import StoreTransaction, key_of
@@ -104,26 +105,23 @@ def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[Row]:
 
 def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[Row]:
     """Every row that can be read: from the front, from the back, and between the two one by one."""
-    low = 0
-    for row in _until_damage(db, table, columns, "ASC"):
-        if row is None:
-            break
-        low = int(row[0])
-        yield row
+    low, tail = 0, list[Row]()
+    sql = f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY id"  # noqa: S608  # names of ours
+    try:
+        for row in db.execute(sql):
+            low = int(row[0])
+            yield row
+    except sqlite3.DatabaseError:
+        pass
     else:
         return
-    tail = [row for row in _until_damage(db, table, columns, "DESC") if row is not None and int(row[0]) > low]
+    with suppress(sqlite3.DatabaseError):
+        for row in db.execute(f"{sql} DESC"):
+            if int(row[0]) > low:
+                tail.append(row)
     high = int(tail[-1][0]) if tail else low + CHUNKS
     yield from (row for row in (_read_row(db, table, columns, number) for number in range(low + 1, high)) if row)
     yield from reversed(tail)
-
-
-def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) -> Iterator[Row | None]:
-    """Rows in order, and None in the place of the first that cannot be read."""
-    try:
-        yield from db.execute(f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY id {order}")  # noqa: S608
-    except sqlite3.DatabaseError:
-        yield None
 
 
 def _read_row(db: sqlite3.Connection, table: str, columns: str, number: int) -> Row | None:
@@ -137,8 +135,6 @@ def _read_row(db: sqlite3.Connection, table: str, columns: str, number: int) -> 
 class _SavedPages:
     """What the damaged file gave, and what it did not."""
 
-    pages: int = 0
-    chunks: int = 0
     lost_chunks: int = 0
     lost_sources: list[str] = field(default_factory=list)
     missing_bodies: int = 0  # by the file's own count of its pages
@@ -152,7 +148,10 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
             check_alone(path)
-            saved_pages = _copy_pages(db, path, fresh, on_saved) if _names_tables(db) else None
+            tables: set[str] = set()
+            with suppress(sqlite3.DatabaseError):  # the list of tables is on the first page
+                tables = {str(row[0]) for row in db.execute("SELECT name FROM sqlite_master")}
+            saved_pages = _copy_pages(db, path, fresh, on_saved) if tables >= _TABLES else None
         if saved_pages is None:  # its pages are copied outside SQLite, which must not have the file open then
             saved_pages = _save_headless(path, grafted, fresh, on_saved)
         check_alone(path)
@@ -187,14 +186,6 @@ def _save_headless(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) ->
     return _SavedPages()
 
 
-def _names_tables(db: sqlite3.Connection) -> bool:
-    """Whether the list of tables, which is on the first page, can be read, and ours are in it."""
-    try:
-        return {str(row[0]) for row in db.execute("SELECT name FROM sqlite_master")} >= _TABLES
-    except sqlite3.DatabaseError:
-        return False
-
-
 def _graft_first_page(path: Path, copy: Path) -> bool:
     """Write a copy of the file, with its journal, that has a first page again; False where that cannot help."""
     # Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only
@@ -224,8 +215,6 @@ def _remove_file(path: Path) -> None:
 
 
 def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
-    from nexi.stores._reading import read_stats
-
     with closing(_thread.open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
         now = read_stats(db)
     return replace(report, sources=now.sources, chunks=now.chunks, unembedded=now.unembedded)

@@ -67,8 +67,7 @@ class PgvectorStore:
 
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
         for page in pages:
-            if len(page.chunks) > CHUNKS:
-                raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
+            _writing.check_chunks(page)
         dims = _writing.vector_length(pages)
         await self._write(lambda writing: writing.put(pages, embedder, dims))
 
