@@ -139,20 +139,9 @@ class HttpBackend:
         self._dialects = (dialect, *spares)
         self._current = 0
         self._sender = sender
-
-    @property
-    def name(self) -> str:
-        return self._dialects[0].name
-
-    @property
-    def filters(self) -> frozenset[str]:
-        """The filters the service keeps itself."""
-        return frozenset(getattr(self._dialects[0], "filters", ()))
-
-    @property
-    def interval_s(self) -> float:
-        """The pause the service asks for between two queries."""
-        return float(getattr(self._dialects[0], "interval_s", 0.0))
+        self.name = dialect.name
+        self.filters = frozenset[str](getattr(dialect, "filters", ()))
+        self.interval_s = float(getattr(dialect, "interval_s", 0.0))
 
     async def search(self, query: Query) -> list[Hit]:
         first, count = self._current, len(self._dialects)

@@ -15,7 +15,7 @@ from nexi.stores.schema import CHUNKS, read_meta
 from nexi.stores.vectors import Array, Chosen, FirstPass, VectorReader, find_nearest, slots_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
 
-SOURCE_COLUMNS = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
+SOURCE_ROW = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
 _PASSAGE = (
     "c.id, s.url, c.text, s.title, s.domain, c.heading, c.context, c.code, s.language, s.fetched_at, s.tags, c.start, "
     "s.published, s.updated"
@@ -27,7 +27,7 @@ COPIED_NUMBERS = 524_288  # two megabytes: 2,048 vectors of 256
 def list_sources(db: sqlite3.Connection, where: Condition, count: int, skip: int = 0) -> list[StoredSource]:
     """The newest sources that meet a condition."""
     rows = db.execute(
-        f"SELECT {SOURCE_COLUMNS} FROM sources s JOIN bodies b ON b.id = s.body WHERE {where.sql or 1} "  # noqa: S608  # values are bound
+        f"SELECT {SOURCE_ROW} FROM sources s JOIN bodies b ON b.id = s.body WHERE {where.sql or 1} "  # noqa: S608  # values are bound
         "ORDER BY s.fetched_at DESC, s.id DESC LIMIT ? OFFSET ?",
         (*where.values, count, skip),
     )

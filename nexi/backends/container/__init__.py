@@ -19,8 +19,8 @@ from msgspec.structs import replace
 
 from nexi.backends.container import settings
 from nexi.backends.container._state import State, StateFile, User, process_began
-from nexi.backends.container.engine import ContainerEngine, Runner, SystemRunner, choose_engine, image_reference
-from nexi.backends.container.patience import Patience, RealTime, Time
+from nexi.backends.container.engine import ContainerEngine, Runner, choose_engine, image_reference
+from nexi.backends.container.patience import Patience, Time
 from nexi.errors import BackendError, NexiError
 
 POLL_S = 0.25
@@ -91,9 +91,9 @@ class Lifecycle:
         pid: int | None = None,
     ) -> None:
         self.options = options
-        self._runner = runner or SystemRunner()
+        self._runner = runner or Runner()
         self._healthy = healthy
-        self._clock = clock or RealTime()
+        self._clock = clock or Time()
         self._file = StateFile(options.state_dir, began)
         pid = pid or os.getpid()
         self._me = User(pid, began(pid), secrets.token_hex(4))

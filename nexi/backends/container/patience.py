@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Protocol
 
 
-class Time(Protocol):
-    """The part of time that is waited for in a thread."""
+class Time:
+    """The part of time that is waited for in a thread. Tests have another."""
 
-    def monotonic(self) -> float: ...
-
-    def wait(self, given_up: threading.Event, seconds: float) -> None: ...
-
-
-class RealTime:
     def monotonic(self) -> float:
         return time.monotonic()
 

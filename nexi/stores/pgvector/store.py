@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.notices import Notice
 from nexi.stores import _faults, _writing
-from nexi.stores._reading import SOURCE_COLUMNS
+from nexi.stores._reading import SOURCE_ROW
 from nexi.stores._scope import reverse_domain, scope_condition
 from nexi.stores.pgvector._words import ARRAY_COLUMNS, ReadCollection, Rows, StatementRunner, Values, WordSearch, count_terms
 from nexi.stores.schema import CHUNKS
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 T = TypeVar("T")
-_SOURCE = f"{SOURCE_COLUMNS}, name_of_sharer(s.collection)"
+_SOURCE = f"{SOURCE_ROW}, name_of_sharer(s.collection)"
 _PASSAGE = (
     "c.id, s.url, s.title, s.domain, s.language, s.fetched_at, s.tags, c.content, s.published, s.updated, "
     "name_of_sharer(s.collection)"
