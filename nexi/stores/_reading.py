@@ -31,7 +31,10 @@ def list_sources(db: sqlite3.Connection, where: Condition, count: int, skip: int
         "ORDER BY s.fetched_at DESC, s.id DESC LIMIT ? OFFSET ?",
         (*where.values, count, skip),
     )
-    return [StoredSource(*about, tuple(json.loads(tags)), published, updated) for *about, tags, published, updated in rows]
+    return [
+        StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(json.loads(tags)), *dates)
+        for url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates in rows
+    ]
 
 
 def of_page(db: sqlite3.Connection, url: str, first: int, last: int | None) -> list[Passage]:

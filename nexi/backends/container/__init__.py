@@ -91,16 +91,11 @@ class Lifecycle:
         pid: int | None = None,
     ) -> None:
         self.options = options
-        self._runner = runner or Runner()
-        self._healthy = healthy
-        self._clock = clock or Time()
+        self._runner, self._healthy, self._clock = runner or Runner(), healthy, clock or Time()
         self._file = StateFile(options.state_dir, began)
+        self.state_path = self._file.path
         pid = pid or os.getpid()
         self._me = User(pid, began(pid), secrets.token_hex(4))
-
-    @property
-    def state_path(self) -> Path:
-        return self._file.path
 
     def patience(self, seconds: float) -> Patience:
         return Patience(seconds, self._clock)

@@ -7,7 +7,7 @@ by itself, as `nexi doctor` does, this backend asks the same members without the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -35,11 +35,7 @@ class OpenServices:
         self._builders = builders
         self._rate_meaning = rate_meaning
         self._members: dict[str, SearchBackend] = {}
-
-    @property
-    def services(self) -> Collection[str]:
-        """The names of all that may be asked."""
-        return self._builders.keys()
+        self.services = builders.keys()  # the names of all that may be asked
 
     def route(self, query: Query) -> Route:
         """The services for a query. A model may be asked what it means, so this belongs off the event loop."""

@@ -51,11 +51,10 @@ _PLACES = """lateral (
 _SCORE = "sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length))"
 
 
-def _read_sql(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8").replace("{places}", _PLACES).replace("{score}", _SCORE)
-
-
-_SCORES, _PAGE_SCORES = _read_sql("scores.sql"), _read_sql("page_scores.sql")
+_SCORES, _PAGE_SCORES = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8").replace("{places}", _PLACES).replace("{score}", _SCORE)
+    for name in ("scores.sql", "page_scores.sql")
+)
 
 
 class StatementRunner(Protocol):

@@ -470,8 +470,8 @@ def _format_vector(vector: Vector) -> str:
 
 
 def _parse_source(row: Sequence[Any]) -> StoredSource:
-    *about, tags, published, updated, owner = row
-    return StoredSource(*about, tuple(tags), published, updated, owner)
+    url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates_and_owner = row
+    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(tags), *dates_and_owner)
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:

@@ -321,7 +321,9 @@ class QdrantStore:
         about = [_points.about_source(page), *(_points.strip_body(other) for other in sharing)]
         rows = []
         for n, chunk in enumerate(page.chunks):
-            vectors: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
+            vectors: dict[str, Any] = {
+                WORDS: _points.sparse_vector(page.source.title, chunk.heading, chunk.context, chunk.text)
+            }
             if page.vectors:
                 vectors[DENSE] = list(page.vectors[n])
             body = self._marked(_points.chunk_payload(page, n, key, about))
@@ -393,7 +395,7 @@ class QdrantStore:
                 rows = []
                 for p in batch:
                     above = (p.payload["sources"][0]["title"], p.payload["heading"], p.payload["context"])
-                    rows.append(models.PointVectors(id=p.id, vector={WORDS: _words(*above, p.payload["text"])}))
+                    rows.append(models.PointVectors(id=p.id, vector={WORDS: _points.sparse_vector(*above, p.payload["text"])}))
                 if rows:
                     await self._client.update_vectors(state["collection"], rows, wait=True)
         else:
@@ -507,11 +509,6 @@ def _without_vector(point: Any) -> models.PointStruct:
 
 def _filter_by(**values: str | bool) -> models.Filter:
     return models.Filter(must=[_points.match_value(key, value) for key, value in values.items()])
-
-
-def _words(*texts: str) -> models.SparseVector:
-    indices, values = _points.sparse_vector(*texts)
-    return models.SparseVector(indices=indices, values=values)
 
 
 def _same_embedder(state: Payload, embedder: str, dims: int) -> None:
