@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, plain_line, read_tag
+from nexi.backends._replies import check_status, plain_line, read_tag
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Paper, Query

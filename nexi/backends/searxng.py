@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.backends.replies import read_rows, service_message, with_sites
+from nexi.backends._replies import read_rows, service_message, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.focus import FOCUSES, within_focus

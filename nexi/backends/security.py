@@ -16,9 +16,9 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.replies import check_status, json_object, read_answer, read_rows
+from nexi.backends._replies import check_status, json_object, read_answer, read_rows
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
-from nexi.backends.services.form import Row, dig, dig_rows, read_day, read_line, read_lines
+from nexi.backends.services._form import Row, dig, dig_rows, read_day, read_line, read_lines
 from nexi.errors import BackendError
 from nexi.text.stopwords import STOP, read_word_sets
 from nexi.types import Failure, Hit, Query

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from nexi.stores import _faults
+from nexi.stores._schema import CHUNKS, read_meta
 from nexi.stores._scope import Condition, scope_condition
+from nexi.stores._vectors import Array, Chosen, FirstPass, VectorReader, find_nearest, slots_of
 from nexi.stores._words import Ranked
 from nexi.stores._writing import key_of
-from nexi.stores.schema import CHUNKS, read_meta
-from nexi.stores.vectors import Array, Chosen, FirstPass, VectorReader, find_nearest, slots_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
 
 SOURCE_ROW = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"

@@ -11,8 +11,8 @@ import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 
+from nexi.stores._schema import CHUNKS, read_meta
 from nexi.stores._scope import Condition, scope_condition
-from nexi.stores.schema import CHUNKS, read_meta
 from nexi.text import terms
 from nexi.types import Scope
 

@@ -17,8 +17,8 @@ from msgspec.structs import astuple, replace
 from nexi import urls
 from nexi.errors import StoreError
 from nexi.stores import _faults, _scope
-from nexi.stores.schema import CHUNKS, IndexedBody, index_bodies, read_body, read_meta, set_meta, span_of, unindex_body
-from nexi.stores.vectors import Array, VectorReader, VectorWriter, empty_rows, unit_rows
+from nexi.stores._schema import CHUNKS, IndexedBody, index_bodies, read_body, read_meta, set_meta, span_of, unindex_body
+from nexi.stores._vectors import Array, VectorReader, VectorWriter, empty_rows, unit_rows
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
 MAX_HOLE_SHARE = 0.25

@@ -21,14 +21,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import _faults, _thread, schema
+from nexi.stores import _faults, _schema, _thread
 from nexi.stores._reading import read_stats
+from nexi.stores._schema import CHUNKS, read_meta, set_meta
 from nexi.stores._scope import scope_condition
+from nexi.stores._vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
 from nexi.stores._words import Ranked
 from nexi.stores._writing import StoreTransaction, key_of
 from nexi.stores.journals import check_alone
-from nexi.stores.schema import CHUNKS, read_meta, set_meta
-from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
 from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 
@@ -190,7 +190,7 @@ def _graft_first_page(path: Path, copy: Path) -> bool:
     """Write a copy of the file, with its journal, that has a first page again; False where that cannot help."""
     # Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only
     # the counters in it are of the file at hand.
-    with closing(_thread.open_database(copy, lambda db: schema.prepare_tables(db, copy))) as new:
+    with closing(_thread.open_database(copy, lambda db: _schema.prepare_tables(db, copy))) as new:
         new.execute("PRAGMA journal_mode=DELETE")
         size = int(new.execute("PRAGMA page_size").fetchone()[0])
     with copy.open("rb") as file:
@@ -215,14 +215,14 @@ def _remove_file(path: Path) -> None:
 
 
 def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
-    with closing(_thread.open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
+    with closing(_thread.open_database(path, lambda db: _schema.prepare_tables(db, path))) as db:
         now = read_stats(db)
     return replace(report, sources=now.sources, chunks=now.chunks, unembedded=now.unembedded)
 
 
 def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
     try:
-        if schema.version_of(db, path) == 0:
+        if _schema.version_of(db, path) == 0:
             return not has_lost_content(path)
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             return False
@@ -255,16 +255,16 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     embedder = ""
     with suppress(sqlite3.DatabaseError):
         embedder = read_meta(db, "embedder")
-    with closing(_thread.open_database(fresh, lambda new: schema.prepare_tables(new, fresh))) as new:
+    with closing(_thread.open_database(fresh, lambda new: _schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)  # the old vectors are still read
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
-        version = schema.VERSION
+        version = _schema.VERSION
         with suppress(sqlite3.DatabaseError):
             version = int(db.execute("PRAGMA user_version").fetchone()[0])
         sources = list(_read_rows(db, "sources", _SOURCE + (_DATES if version >= 6 else "")))
         for start in range(0, len(sources), BATCH_SIZE):
             batch = list(_saved_pages(db, sources[start : start + BATCH_SIZE], bodies, old_vectors, saved_pages))
-            _thread.in_transaction(new, partial(StoreTransaction(new, vectors, schema.MIN_HOLES).put, batch, embedder))
+            _thread.in_transaction(new, partial(StoreTransaction(new, vectors, _schema.MIN_HOLES).put, batch, embedder))
             on_saved(min(start + BATCH_SIZE, len(sources)), len(sources))
         saved_pages.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
         saved_pages.missing_bodies = max(0, _counted_bodies(db) - _counted_bodies(new))

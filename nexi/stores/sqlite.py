@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.stores import _faults, _reading, salvage
 from nexi.stores._reading import Nearest
+from nexi.stores._schema import MIN_HOLES, prepare_tables
 from nexi.stores._scope import Condition, scope_condition
 from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
+from nexi.stores._vectors import FirstPass, VectorReader, VectorWriter
 from nexi.stores._words import MAX_SCORED, WordIndex
 from nexi.stores._writing import StoreTransaction, key_of
-from nexi.stores.schema import MIN_HOLES, prepare_tables
-from nexi.stores.vectors import FirstPass, VectorReader, VectorWriter
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 __all__ = ["SqliteStore"]

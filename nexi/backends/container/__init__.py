@@ -18,9 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.backends.container import settings
+from nexi.backends.container._patience import Patience, Time
 from nexi.backends.container._state import State, StateFile, User, process_began
 from nexi.backends.container.engine import ContainerEngine, Runner, choose_engine, image_reference
-from nexi.backends.container.patience import Patience, Time
 from nexi.errors import BackendError, NexiError
 
 POLL_S = 0.25

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.container.patience import Patience
+from nexi.backends.container._patience import Patience
 from nexi.errors import BackendError
 from nexi.files import PRIVATE_FILE, make_private_directory, replace_file, take_lock, translate_os_errors
 

@@ -14,7 +14,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from nexi.backends.container.patience import Patience
+from nexi.backends.container._patience import Patience
 from nexi.errors import BackendError
 
 __all__ = ["ContainerEngine", "Runner", "choose_engine", "image_reference"]

@@ -14,10 +14,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.replies import check_status, plain_line, service_message
+from nexi.backends._replies import check_status, plain_line, service_message
 from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, HttpBackend
 from nexi.backends.services import papers, programs, reference, web
-from nexi.backends.services.form import Caller, ServiceForm, dig
+from nexi.backends.services._form import Caller, ServiceForm, dig
 from nexi.errors import BackendError
 from nexi.routing.table import SERVICES
 from nexi.types import Hit, Query

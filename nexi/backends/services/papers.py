@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from nexi.answers.papers import read_title_standing
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import (
+from nexi.backends.services._form import (
     Caller,
     Row,
     ServiceForm,

@@ -18,8 +18,8 @@ from typing import Any
 
 from nexi.errors import LLMError, StoreError
 from nexi.install import import_silenced, install_command
+from nexi.stores._vectors import load_numpy
 from nexi.stores.embedders import find_package
-from nexi.stores.vectors import load_numpy
 from nexi.types import Embedded, Vector
 
 LONGEST = 50_000  # characters; no such model reads further

@@ -16,8 +16,8 @@ from typing import Any
 
 from nexi.errors import StoreError
 from nexi.install import install_command
+from nexi.stores._vectors import load_numpy
 from nexi.stores.embedders import find_package
-from nexi.stores.vectors import load_numpy
 from nexi.types import Embedded, Vector
 
 __all__ = ["StaticEmbedder"]

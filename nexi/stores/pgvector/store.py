@@ -18,9 +18,9 @@ from nexi.errors import StoreError
 from nexi.notices import Notice
 from nexi.stores import _faults, _writing
 from nexi.stores._reading import SOURCE_ROW
+from nexi.stores._schema import CHUNKS
 from nexi.stores._scope import reverse_domain, scope_condition
 from nexi.stores.pgvector._words import ARRAY_COLUMNS, ReadCollection, Rows, StatementRunner, Values, WordSearch, count_terms
-from nexi.stores.schema import CHUNKS
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 T = TypeVar("T")

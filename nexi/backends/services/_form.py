@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from nexi.backends.replies import plain_line, read_rows
+from nexi.backends._replies import plain_line, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 from nexi.urls import is_web_url

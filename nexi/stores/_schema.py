@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from nexi.errors import StoreError
 from nexi.stores._thread import in_transaction
-from nexi.stores.vectors import VectorWriter, load_numpy
+from nexi.stores._vectors import VectorWriter, load_numpy
 from nexi.text import stems, terms
 from nexi.types import Chunk
 
