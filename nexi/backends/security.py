@@ -80,8 +80,6 @@ class SecurityQuery(Struct, frozen=True):
 
 
 class Vulnerability(Struct, frozen=True):
-    """One vulnerability as one source tells it."""
-
     id: str
     aliases: tuple[str, ...] = ()
     summary: str = ""

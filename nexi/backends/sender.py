@@ -33,8 +33,6 @@ KEY_TROUBLE = frozenset({"wrong_key", "quota", "rate_limit"})
 
 
 class BackendRequest(Struct, frozen=True):
-    """One request as a value."""
-
     url: str
     method: str = "GET"
     params: tuple[tuple[str, str], ...] = ()

@@ -164,11 +164,8 @@ class Indexer:
     async def _store_pages(self, new: Sequence[_New]) -> list[IndexReport]:
         """The pages, in context and with vectors, all in one put."""
         in_context = [(await self._in_context(one.page, one.chunks)) for one in new]
-        texts = [
-            embedded_text(one.page.title, chunk)
-            for one, (chunks, _, _) in zip(new, in_context, strict=True)
-            for chunk in chunks
-        ]
+        rows = zip(new, in_context, strict=True)
+        texts = [embedded_text(one.page.title, chunk) for one, (chunks, _, _) in rows for chunk in chunks]
         vectors, refusal = await self._embed_texts(new[0].page.title if len(new) == 1 else f"{len(new)} pages", texts)
         indexed_pages: list[IndexedPage] = []
         reports: list[IndexReport] = []

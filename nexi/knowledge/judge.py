@@ -39,8 +39,6 @@ _PROMPTS = {"completeness": "completeness", "urls": "url_ranking", "queries": "q
 
 
 class Metadata(Struct, frozen=True):
-    """What a page says of itself."""
-
     title: str = ""
     description: str = ""
     headings: tuple[str, ...] = ()

@@ -115,7 +115,6 @@ def span_of(body: int) -> tuple[int, int]:
 
 
 def read_body(db: sqlite3.Connection, body: int, title: str) -> IndexedBody:
-    """What is findable of a stored body."""
     rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", span_of(body))
     return IndexedBody(body, title, [(number, Chunk(*texts)) for number, *texts in rows])
 

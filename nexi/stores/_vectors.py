@@ -40,7 +40,6 @@ def load_numpy() -> Any:
 
 
 def unit_rows(vectors: Sequence[Vector], dims: int) -> Array:
-    """Rows of length one."""
     np = load_numpy()
     if any(len(vector) != dims for vector in vectors):
         raise _faults.bad_vectors(f"not all of them have {dims} dimensions")
@@ -167,7 +166,6 @@ class VectorReader:
 
 
 def newest_epoch(store: Path) -> int:
-    """The number of the last files there are."""
     return max((int(path.stem) for path in _vector_directory(store).glob("*.f32") if path.stem.isdigit()), default=0)
 
 

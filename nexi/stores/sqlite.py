@@ -123,8 +123,7 @@ class SqliteStore:
         return await self._run_reading(lambda db: _reading.list_unembedded(db, count))
 
     async def stats(self) -> StoreStats:
-        counts = await self._run_reading(_reading.read_stats)
-        return replace(counts, bytes=salvage.size_of(self._path), damage=self._damage)
+        return replace(await self._run_reading(_reading.read_stats), bytes=salvage.size_of(self._path), damage=self._damage)
 
     async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
         """Nothing is changed where nothing is damaged."""

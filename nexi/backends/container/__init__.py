@@ -127,8 +127,7 @@ class Lifecycle:
         """Keep it no longer. It ends now, or with the last process that uses it unless `force` is given. Raises NexiError."""
         with self._file.hold_lock(patience):
             state = self._file.read()
-            state = state and replace(state, kept=False, users=() if force else state.users)
-            return self._save_or_stop(state, patience)
+            return self._save_or_stop(state and replace(state, kept=False, users=() if force else state.users), patience)
 
     def status(self, patience: Patience) -> ContainerStatus:
         """How it is, after users that are gone were swept. Raises NexiError."""

@@ -38,7 +38,6 @@ class CommandResult(Struct, frozen=True):
 
     @property
     def last_output(self) -> str:
-        """Its last words, on one line."""
         lines = [line.strip() for line in (self.err or self.out).splitlines() if line.strip()]
         return " ".join(lines[-3:])[-500:] or f"exit code {self.code}"
 
@@ -81,8 +80,6 @@ def _read_tail(file: IO[bytes]) -> str:
 
 
 class ContainerEngine:
-    """One container engine, by the name of its command."""
-
     def __init__(self, command: str, runner: Runner) -> None:
         self.command = command
         self._runner = runner

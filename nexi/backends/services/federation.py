@@ -48,8 +48,7 @@ class OpenServices:
 
     def phrase(self, query: Query, service: str) -> Query:
         """The query in the words of a service; a focus is the route's, and stays for the general web alone."""
-        is_web = "site" in SERVICES[service].filters
-        return phrase_query(query if is_web else replace(query, focus=""), service)
+        return phrase_query(query if "site" in SERVICES[service].filters else replace(query, focus=""), service)
 
     async def search(self, query: Query) -> list[Hit]:
         async def ask_member(choice: Choice) -> SearchOutcome:

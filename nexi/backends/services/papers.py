@@ -64,12 +64,12 @@ def _read_paper(name: str, row: Row) -> Paper:
 def _build_hit(
     name: str, row: Row, url: str, paper: Paper, *, about: str = "", published: str = "", extra: Iterable[str] = ()
 ) -> Hit | None:
-    """A hit whose snippet begins with what kind of paper it is; without an address or a title there is none."""
+    """A hit whose snippet begins with what kind of paper it is; without a title there is none."""
     paths = _PATHS[name]
     title = read_line(row, *paths.get("title", ("title",)))
     about = about or read_line(row, *paths.get("about", ()))
     published = published or read_day(row, *paths.get("day", ()))
-    if not (url and title):
+    if not title:
         return None
     if not paper.standing and (standing := read_title_standing(title)):
         paper = replace(paper, standing=standing)

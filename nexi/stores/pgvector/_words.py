@@ -146,11 +146,8 @@ class WordSearch:
         )
         bodies = sorted({row[1] for row in rows})
         pages = sum(c.pages for c in collections)
-        page_values = {
-            **_weights(PAGE_TEXT, PAGE_TITLE, sum(c.terms for c in collections) / max(1, pages)),
-            **term_values,
-            "bodies": list(bodies),
-        }
+        weights = _weights(PAGE_TEXT, PAGE_TITLE, sum(c.terms for c in collections) / max(1, pages))
+        page_values = {**weights, **term_values, "bodies": bodies}
         worth: dict[int, float] = dict(self._fetch(_PAGE_SCORES, page_values)) if bodies else {}
         scores = [(chunk, score + PAGE_WORTH * worth.get(body, 0.0)) for chunk, body, score in rows]
         return sorted(scores, key=lambda one: (-one[1], one[0]))[:count]

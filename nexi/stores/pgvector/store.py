@@ -101,8 +101,7 @@ class PgvectorStore:
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         condition, values = _source_condition(scope)
         sql = f"select {_SOURCE} {_SOURCES} {condition} order by s.fetched_at desc, s.id desc limit %(count)s offset %(skip)s"
-        rows = await self._fetch_readable(sql, count=count, skip=skip, **values)
-        return [_parse_source(row) for row in rows]
+        return [_parse_source(row) for row in await self._fetch_readable(sql, count=count, skip=skip, **values)]
 
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
         rows = await self._fetch_readable(

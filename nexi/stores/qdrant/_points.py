@@ -114,7 +114,6 @@ def _dates_of(source: Payload) -> Payload:
 
 
 def build_passage(point: Any, source: Payload, score: float, owner: str = "") -> Passage:
-    """A chunk's point as a passage of one of its sources."""
     of_source = {name: source[name] for name in ("url", "title", "domain", "language", "fetched_at")} | _dates_of(source)
     of_chunk = {name: point.payload[name] for name in ("number", "text", "heading", "context", "code", "start")}
     return Passage(id=str(point.id), score=score, tags=tuple(source["tags"]), owner=owner, **of_source, **of_chunk)

@@ -135,7 +135,6 @@ class QdrantStore:
 
     @_translate_errors
     async def remove_person(self) -> None:
-        """Delete every point of the person whose store this is."""
         if not self._person:
             raise ValueError("this store belongs to no single person")
         state = await self._load_state()
