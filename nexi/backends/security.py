@@ -98,9 +98,7 @@ class Vulnerability(Struct, frozen=True):
 class SourceResult(list[Hit]):
     """Hits, and the sources that did not answer."""
 
-    def __init__(self, hits: Iterable[Hit], failures: tuple[Failure, ...]) -> None:
-        super().__init__(hits)
-        self.failures = failures
+    failures: tuple[Failure, ...] = ()
 
 
 def read_query(text: str) -> SecurityQuery:
@@ -316,8 +314,9 @@ class Security:
         # What was asked for by id, then what is exploited, then the newest.
         records.sort(key=lambda r: r.published, reverse=True)
         records.sort(key=lambda r: (subject.id not in r.ids, not r.exploited_since))
-        failures = tuple(Failure(f"{NAME}/{name}", e.code, str(e), e.fix) for name, e in errors.items())
-        return SourceResult(map(_to_hit, records[: query.count]), failures)
+        hits = SourceResult(map(_to_hit, records[: query.count]))
+        hits.failures = tuple(Failure(f"{NAME}/{name}", e.code, str(e), e.fix) for name, e in errors.items())
+        return hits
 
     async def _ask_nvd(self, request: BackendRequest | None) -> list[Vulnerability] | BackendError | None:
         """The records of the last page, where the newest stand, and of the first."""

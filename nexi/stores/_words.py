@@ -27,6 +27,8 @@ MAX_TERMS = 64
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75  # k1 and b of BM25, as SQLite has them for chunks
 
 _BM25 = f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}, {HEAD_WEIGHT}) AS cost FROM words"  # noqa: S608  # ours
+_CHUNKS_HAVING = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+_PAGES_HAVING = f"SELECT count(DISTINCT rowid / {CHUNKS}) FROM words WHERE words MATCH ?"  # noqa: S608  # a number of ours
 Ranked = list[tuple[int, float]]
 
 
@@ -35,8 +37,7 @@ class WordIndex:
 
     def __init__(self, max_scored: int = MAX_SCORED) -> None:
         self._max_scored, self._generation = max_scored, ""
-        self._common: dict[str, int] = {}
-        self._pages_having: dict[str, int] = {}
+        self._counts: dict[tuple[str | int, ...], int] = {}  # by statement and values
 
     def search(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, score), best first."""
@@ -45,13 +46,14 @@ class WordIndex:
             return []
         generation = read_meta(db, "generation")
         if generation != self._generation:
-            self._generation, self._common, self._pages_having = generation, {}, {}
+            self._generation, self._counts = generation, {}
         condition = scope_condition(scope)
         clauses = [f"rowid / {CHUNKS} IN (SELECT s.body FROM sources s WHERE {condition.sql})"] if condition.sql else []  # noqa: S608  # values are bound
         if scope.code is not None:
             clauses.append(f"rowid {'' if scope.code else 'NOT '}IN (SELECT id FROM chunks WHERE code <> '')")  # noqa: S608
         where = Condition(" AND ".join(clauses), condition.values)
-        counts = {root: self._count_matches(db, root) for root in roots}
+        most = self._max_scored * 8  # a little over what may be scored: more need not be counted
+        counts = {root: self._count_having(db, _CHUNKS_HAVING, _quote_term(root), most) for root in roots}
         rare = choose_rarest(counts, self._max_scored)
         if counts[rare[0]] > self._max_scored:
             # too many have even the rarest word: only the newest of them are looked at
@@ -71,19 +73,10 @@ class WordIndex:
             ranking = _score_matches(db, ordering, chosen, wide)
         return self._add_pages(db, rare, ranking)[:count] if ranking else []
 
-    def _count_matches(self, db: sqlite3.Connection, term: str) -> int:
-        """How many chunks have a word, at most a little over what may be scored."""
-        if term not in self._common:
-            sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
-            self._common[term] = int(db.execute(sql, (_quote_term(term), self._max_scored * 8)).fetchone()[0])
-        return self._common[term]
-
-    def _count_pages(self, db: sqlite3.Connection, term: str) -> int:
-        """How many pages have a word in their title or text."""
-        if term not in self._pages_having:
-            sql = f"SELECT count(DISTINCT rowid / {CHUNKS}) FROM words WHERE words MATCH ?"  # noqa: S608  # a number of ours
-            self._pages_having[term] = int(db.execute(sql, (f"{{text title}} : {_quote_term(term)}",)).fetchone()[0])
-        return self._pages_having[term]
+    def _count_having(self, db: sqlite3.Connection, sql: str, *values: str | int) -> int:
+        if (sql, *values) not in self._counts:
+            self._counts[sql, *values] = int(db.execute(sql, values).fetchone()[0])
+        return self._counts[sql, *values]
 
     def _add_pages(self, db: sqlite3.Connection, roots: Sequence[str], ranking: Ranked) -> Ranked:
         """The chunks found, each with the worth of its page added to its own: BM25 over the titles and texts of pages."""
@@ -99,7 +92,7 @@ class WordIndex:
             f"WHERE term BETWEEN ? AND ? AND doc / {CHUNKS} IN ({marks}) AND col <> 'head' GROUP BY body"
         )
         for term in roots:
-            having = self._count_pages(db, term)
+            having = self._count_having(db, _PAGES_HAVING, f"{{text title}} : {_quote_term(term)}")
             rarity = max(1e-6, math.log((pages - having + 0.5) / (having + 0.5)))
             for body, titles, texts in db.execute(sql, (term, f"{term}\U0010ffff" if _is_prefix(term) else term, *bodies)):
                 chunks, norm = about[body]

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
-from nexi.install import import_silenced
-from nexi.stores.embedders import find_package
+from nexi.install import find_package, import_silenced
 
 __all__ = ["E5Encoder"]
 

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import LLMError, StoreError
-from nexi.install import import_silenced, install_command
+from nexi.install import find_package, import_silenced, install_command
 from nexi.stores._vectors import load_numpy
-from nexi.stores.embedders import find_package
 from nexi.types import Embedded, Vector
 
 LONGEST = 50_000  # characters; no such model reads further

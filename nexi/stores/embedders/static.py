@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
-from nexi.install import install_command
+from nexi.install import find_package, install_command
 from nexi.stores._vectors import load_numpy
-from nexi.stores.embedders import find_package
 from nexi.types import Embedded, Vector
 
 __all__ = ["StaticEmbedder"]
@@ -38,9 +37,13 @@ class StaticEmbedder:
     """The Embedder port over a folder with `weights/*.safetensors` and `tokenizers/*.json`, the package's own by default."""
 
     def __init__(self, folder: Path | None = None) -> None:
+        folder = folder or find_package(PACKAGE)
+        if folder is None:
+            fix = f"Install them with: {install_command('vectors')}"
+            raise StoreError("Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=fix)
         self._folder = folder
         self._loaded: tuple[Any, Pieces] | None = None
-        self._weights = _only_file(self._find_folder(), "weights/*.safetensors")
+        self._weights = _only_file(folder, "weights/*.safetensors")
         self.name = f"{PACKAGE}:{self._weights.stem}"
         self.dims = int(_read_header(self._weights)[0]["shape"][1])
 
@@ -54,7 +57,7 @@ class StaticEmbedder:
         np = load_numpy()
         if self._loaded is None:
             try:
-                loaded_pieces = Pieces.read(_only_file(self._find_folder(), "tokenizers/*.json"))
+                loaded_pieces = Pieces.read(_only_file(self._folder, "tokenizers/*.json"))
                 header, start = _read_header(self._weights)
                 place = start + int(header["data_offsets"][0])
                 table = np.memmap(self._weights, header["kind"], "r", place, tuple(header["shape"])).view(np.ndarray)
@@ -70,14 +73,6 @@ class StaticEmbedder:
             length = float(np.sqrt(total @ total))
             vectors.append(array("f", (total / (length or 1.0)).tobytes()))
         return Embedded(tuple(vectors))
-
-    def _find_folder(self) -> Path:
-        if self._folder is None:
-            self._folder = find_package(PACKAGE)
-            if self._folder is None:
-                fix = f"Install them with: {install_command('vectors')}"
-                raise StoreError("Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=fix)
-        return self._folder
 
 
 def _only_file(folder: Path, pattern: str) -> Path:
