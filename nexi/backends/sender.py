@@ -200,8 +200,7 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
             fix = Notice("fix.start_service", "start the service, or correct its URL")
             return BackendError(message, code="refused", cause=cause, fix=fix)
     message = Notice("service.broken", "the connection to {service} failed", service=service)
-    fix = Notice("fix.network", "check the network")
-    return BackendError(message, code="network", cause=cause, fix=fix, retryable=True)
+    return BackendError(message, code="network", cause=cause, fix=Notice("fix.network", "check the network"), retryable=True)
 
 
 def _root_cause(error: BaseException) -> BaseException:
@@ -217,5 +216,4 @@ def _root_cause(error: BaseException) -> BaseException:
 
 def _wrong_url(service: str, url: str, cause: str) -> BackendError:
     fix = f"correct {urls.hide_userinfo(url)[:200]!r} in the configuration"
-    cause = urls.hide_userinfo(cause)
-    return BackendError(f"the URL of {service} cannot be used", code="wrong_url", cause=cause, fix=fix)
+    return BackendError(f"the URL of {service} cannot be used", code="wrong_url", cause=urls.hide_userinfo(cause), fix=fix)

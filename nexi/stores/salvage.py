@@ -16,7 +16,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -32,6 +32,7 @@ from nexi.stores.journals import check_alone
 from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 OnSaved = Callable[[int, int], None]
 
@@ -125,10 +126,17 @@ def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[Row
 
 
 def _read_row(db: sqlite3.Connection, table: str, columns: str, number: int) -> Row | None:
-    row: Row | None = None
-    with suppress(sqlite3.DatabaseError):
-        row = db.execute(f"SELECT {columns} FROM {table} NOT INDEXED WHERE id = ?", (number,)).fetchone()  # noqa: S608
+    sql = f"SELECT {columns} FROM {table} NOT INDEXED WHERE id = ?"  # noqa: S608
+    row: Row | None = _read_or(None, lambda: db.execute(sql, (number,)).fetchone())
     return row
+
+
+def _read_or(default: T, read: Callable[[], T]) -> T:
+    """What is read, or this where it is damaged."""
+    try:
+        return read()
+    except (sqlite3.DatabaseError, ValueError):
+        return default
 
 
 @dataclass
@@ -148,10 +156,9 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
             check_alone(path)
-            tables: set[str] = set()
-            with suppress(sqlite3.DatabaseError):  # the list of tables is on the first page
-                tables = {str(row[0]) for row in db.execute("SELECT name FROM sqlite_master")}
-            saved_pages = _copy_pages(db, path, fresh, on_saved) if tables >= _TABLES else None
+            # the list of tables is on the first page
+            tables = _read_or(list[Row](), lambda: db.execute("SELECT name FROM sqlite_master").fetchall())
+            saved_pages = _copy_pages(db, path, fresh, on_saved) if {row[0] for row in tables} >= _TABLES else None
         if saved_pages is None:  # its pages are copied outside SQLite, which must not have the file open then
             saved_pages = _save_headless(path, grafted, fresh, on_saved)
         check_alone(path)
@@ -252,22 +259,19 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     _remove_file(fresh)
     saved_pages, vectors = _SavedPages(), VectorWriter(path)
     old_vectors = _read_vectors(db, path)
-    embedder = ""
-    with suppress(sqlite3.DatabaseError):
-        embedder = read_meta(db, "embedder")
+    embedder = _read_or("", lambda: read_meta(db, "embedder"))
     with closing(_thread.open_database(fresh, lambda new: _schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)  # the old vectors are still read
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
-        version = _schema.VERSION
-        with suppress(sqlite3.DatabaseError):
-            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        version = _read_or(_schema.VERSION, lambda: int(db.execute("PRAGMA user_version").fetchone()[0]))
         sources = list(_read_rows(db, "sources", _SOURCE + (_DATES if version >= 6 else "")))
         for start in range(0, len(sources), BATCH_SIZE):
             batch = list(_saved_pages(db, sources[start : start + BATCH_SIZE], bodies, old_vectors, saved_pages))
             _thread.in_transaction(new, partial(StoreTransaction(new, vectors, _schema.MIN_HOLES).put, batch, embedder))
             on_saved(min(start + BATCH_SIZE, len(sources)), len(sources))
         saved_pages.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
-        saved_pages.missing_bodies = max(0, _counted_bodies(db) - _counted_bodies(new))
+        body_count = _read_or(0, lambda: int(read_meta(db, "pages") or 0))  # as the file itself says
+        saved_pages.missing_bodies = max(0, body_count - int(read_meta(new, "pages")))
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()
     return saved_pages
@@ -281,14 +285,6 @@ def _named_keys(db: sqlite3.Connection) -> set[str]:
             for (key,) in db.execute(f"SELECT key FROM sources INDEXED BY sqlite_autoindex_sources_1 ORDER BY key {order}"):  # noqa: S608
                 keys.add(str(key))
     return keys
-
-
-def _counted_bodies(db: sqlite3.Connection) -> int:
-    """How many texts the store says it has; 0 where it cannot say."""
-    try:
-        return int(read_meta(db, "pages") or 0)
-    except (sqlite3.DatabaseError, ValueError):
-        return 0
 
 
 def _saved_pages(
@@ -312,10 +308,7 @@ def _saved_pages(
 
 
 def _parse_tags(text: str) -> tuple[str, ...]:
-    try:
-        return tuple(str(tag) for tag in json.loads(text))
-    except ValueError:
-        return ()
+    return _read_or((), lambda: tuple(str(tag) for tag in json.loads(text)))
 
 
 def _journal_files(path: Path) -> tuple[Path, Path]:
