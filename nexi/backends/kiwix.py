@@ -21,7 +21,7 @@ from nexi.errors import BackendError
 from nexi.text.terms import question_terms
 from nexi.types import Hit, Query
 
-__all__ = ["KiwixBackend", "parse_dates", "parse_search"]
+__all__ = ["KiwixBackend"]
 
 NAME = "kiwix"
 MAX_WORDS = 12

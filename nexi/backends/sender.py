@@ -134,9 +134,8 @@ class HttpBackend:
     # one that worked is asked first from then on.
 
     def __init__(self, dialect: BackendDialect, sender: Sender, *, spares: Sequence[BackendDialect] = ()) -> None:
-        self._dialects = (dialect, *spares)
+        self._dialects, self._sender = (dialect, *spares), sender
         self._current = 0
-        self._sender = sender
         self.name = dialect.name
         self.filters = frozenset[str](getattr(dialect, "filters", ()))
         self.interval_s = float(getattr(dialect, "interval_s", 0.0))

@@ -225,25 +225,25 @@ class AgenticSearch:
         self._tried.update(hit_key(url) for url in fresh)
         async with asyncio.TaskGroup() as tasks:
             reading = [tasks.create_task(self._read_and_index(url)) for url in fresh]
-        pages = [_ReadPage(url, *(task.result() or (None, None))) for url, task in zip(fresh, reading, strict=True)]
+        pages = [task.result() for task in reading]
         for read in pages:
             if read.page:
                 self._read[hit_key(read.url)] = (read.page.title, read.page.text)
         return pages
 
-    async def _read_and_index(self, url: str) -> tuple[Page, IndexReport] | None:
+    async def _read_and_index(self, url: str) -> _ReadPage:
         """One page read and indexed; a page that cannot be read is passed over, and the reader has said why."""
         try:
             async with self._concurrency:
                 page = await self.web.read(url)
         except FetchError:
-            return None
+            return _ReadPage(url)
         try:
-            return page, await self.indexer.index(replace(page, url=url))
+            return _ReadPage(url, page, await self.indexer.index(replace(page, url=url)))
         except StoreError as error:
             notice = Notice("page.not_stored", "{page} was not stored: {error}", page=url, error=str(error))
             await self.emit(Warned("not_indexed", join_sentences(notice, error.fix)))
-            return None
+            return _ReadPage(url)
 
     # --- the response
 

@@ -28,9 +28,7 @@ class StoreTransaction:
     """One transaction's work. `after_commit` blanks the slots it frees; below `min_holes` empty ones no vectors are moved."""
 
     def __init__(self, db: sqlite3.Connection, vectors: VectorWriter, min_holes: int) -> None:
-        self._db = db
-        self._min_holes = min_holes
-        self._vectors = vectors
+        self._db, self._vectors, self._min_holes = db, vectors, min_holes
         self._freed: list[tuple[int, int]] = []
         self._to_index: list[IndexedBody] = []
         self._wrote = False

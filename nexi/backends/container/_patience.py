@@ -22,8 +22,7 @@ class Time:
 
 class Patience:
     def __init__(self, seconds: float, clock: Time, given_up: threading.Event | None = None) -> None:
-        self.seconds = seconds
-        self._clock = clock
+        self.seconds, self._clock = seconds, clock
         self._until = clock.monotonic() + seconds
         self._given_up = given_up or threading.Event()
 

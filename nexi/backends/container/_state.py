@@ -67,8 +67,7 @@ class StateFile:
     """The file under NEXI_HOME/state. Everything but `path` is used while the lock is held."""
 
     def __init__(self, folder: Path, began: Callable[[int], str]) -> None:
-        self.path = folder / FILE
-        self._lock = folder / LOCK
+        self.path, self._lock = folder / FILE, folder / LOCK
         self._began = began
 
     @contextmanager

@@ -81,8 +81,7 @@ def _read_tail(file: IO[bytes]) -> str:
 
 class ContainerEngine:
     def __init__(self, command: str, runner: Runner) -> None:
-        self.command = command
-        self._runner = runner
+        self.command, self._runner = command, runner
 
     def ask(self, patience: Patience, *words: str) -> CommandResult:
         """Run a command that needs no long time."""

@@ -32,8 +32,7 @@ class OpenServices:
     filters = frozenset({"site", "time", "language", "focus"})  # each member says for itself what it ignores
 
     def __init__(self, builders: Mapping[str, Callable[[], SearchBackend]], rate_meaning: RateMeaning | None = None) -> None:
-        self._builders = builders
-        self._rate_meaning = rate_meaning
+        self._builders, self._rate_meaning = builders, rate_meaning
         self._members: dict[str, SearchBackend] = {}
         self.services = builders.keys()  # the names of all that may be asked
 
