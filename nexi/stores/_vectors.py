@@ -75,25 +75,24 @@ class VectorWriter:
     def __init__(self, store: Path) -> None:
         self.store, self._directory = store, _vector_directory(store)
         self._epoch = 0
-        self._open: tuple[IO[bytes], IO[bytes]] | None = None
+        self._open: tuple[IO[bytes], ...] = ()
 
     def write(self, epoch: int, slot: int, rows: Array) -> None:
         """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
-        if self._open is None or self._epoch != epoch:
+        if not self._open or self._epoch != epoch:
             self.close()
             files.make_private_directory(self._directory)
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            first, second = (
-                os.fdopen(os.open(path, flags, files.PRIVATE_FILE), "r+b") for path in _file_paths(self._directory, epoch)
-            )
-            self._open, self._epoch = (first, second), epoch
+            paths = _file_paths(self._directory, epoch)
+            self._open = tuple(os.fdopen(os.open(path, flags, files.PRIVATE_FILE), "r+b") for path in paths)
+            self._epoch = epoch
         for file, block in zip(self._open, (rows, _sign_bits(rows)), strict=True):
             data = block.tobytes()
             file.seek(slot * (len(data) // max(len(rows), 1)))
             file.write(data)
 
     def flush(self) -> None:
-        for file in self._open or ():
+        for file in self._open:
             file.flush()
             os.fsync(file.fileno())
 
@@ -101,7 +100,7 @@ class VectorWriter:
         """Mark rows as empty, once the transaction that freed them is over; a failure only costs a later search time."""
         with suppress(OSError):
             self.write(epoch, slot, empty_rows(count, dims))
-            for file in self._open or ():
+            for file in self._open:
                 file.flush()
 
     def drop_before(self, epoch: int) -> None:
@@ -114,8 +113,8 @@ class VectorWriter:
                     path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        vector_files, self._open, self._epoch = self._open, None, 0
-        for file in vector_files or ():
+        vector_files, self._open, self._epoch = self._open, (), 0
+        for file in vector_files:
             with suppress(OSError):
                 file.close()
 

@@ -200,8 +200,8 @@ class QdrantStore:
         """Copy the chunks that differ, without a vector, and say how many; drop those that are gone."""
         count, ids = 0, set()
         async for originals in self._scroll_batches(old, with_vectors=[WORDS]):
-            there: list[Any] = list(await self._client.retrieve(new, [p.id for p in originals]))
-            copies = {p.id: {**p.payload, "embedded": False} for p in there}
+            there = await self._client.retrieve(new, [p.id for p in originals])
+            copies = {p.id: {**(p.payload or {}), "embedded": False} for p in there}
             rows = [
                 row
                 for row in map(_without_vector, originals)
@@ -277,9 +277,8 @@ class QdrantStore:
         within: models.Filter | None = self._own(embedded=False)
         if coming := state.get("next"):  # of everybody: the model changes for the whole collection
             state, within = (coming, _filter_by(embedded=False)) if coming["collection"] else (state, None)
-        records, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
-        some: list[Any] = list(records)
-        in_order = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
+        response: Any = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
+        in_order = sorted(response[0], key=lambda p: (p.payload["owner"], p.payload["number"]))
         return [_points.build_passage(p, p.payload["sources"][0], 0.0) for p in in_order]
 
     @_translate_errors
