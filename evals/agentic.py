@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from evals.retrieval import DATA, Silent
 from evals.tables import render_table
 from nexi.formats import extract
-from nexi.knowledge.agentic import Web, agentic_search
+from nexi.knowledge.agentic import AgenticSearch, Web
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.retrieval import Retriever
@@ -109,7 +109,7 @@ async def ask(corpus: miniweb.Corpus, question: Mapping[str, Any], folder: Path,
     for _ in range(2):
         web = MiniWeb(corpus)
         started = time.perf_counter()
-        response = await agentic_search(
+        response = await AgenticSearch(
             question["question"],
             retriever=Retriever(store, emit=Silent(), clock=FakeClock()),
             indexer=Indexer(store, emit=Silent(), clock=FakeClock()),
@@ -117,7 +117,7 @@ async def ask(corpus: miniweb.Corpus, question: Mapping[str, Any], folder: Path,
             web=Web(web.search, web.read),
             emit=Silent(),
             settings=settings,
-        )
+        ).run()
         seconds = time.perf_counter() - started
         urls = {result["url"] for result in response["results"]}
         outcomes.append(

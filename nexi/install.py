@@ -27,6 +27,12 @@ def import_silenced(name: str) -> Any:
     return import_module(name)
 
 
+def find_package(name: str) -> Path | None:
+    """The folder of an installed package, found without running its code; None where it is not installed."""
+    spec = find_spec(name)
+    return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
+
+
 def install_command(extra: str) -> str:
     """The command that installs an extra of nexi where this nexi runs."""
     return _build_command(_list_requirements(extra))

@@ -78,7 +78,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.T
 @pytest.fixture(autouse=True)
 def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences are chosen by their words, whether the reading model is installed or not; its own tests name its folder."""
-    monkeypatch.setattr("nexi.stores.embedders.e5.find_folder", lambda: None)
+    monkeypatch.setattr("nexi.stores.embedders.e5.find_package", lambda name: None)
     if factory := sys.modules.get("nexi.app.factory"):
         factory._reading_model.cache_clear()
 

@@ -17,7 +17,7 @@ from nexi.app.request import AGENTIC_SETTINGS
 from nexi.app.run import RunEngine
 from nexi.config import Config
 from nexi.errors import ConfigError
-from nexi.knowledge.agentic import Web, agentic_search
+from nexi.knowledge.agentic import AgenticSearch, Web
 from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.settings import KnowledgeSettings
 from nexi.tasks import catch_error, raise_error
@@ -44,7 +44,7 @@ async def _search(components: RunComponents, options: Mapping[str, Any], *, is_a
         knowledge = ports.knowledge()
         if components.replay.is_replay_only:  # an empty one takes in the recorded pages and leaves the user's as it is
             knowledge = await closing.enter_async_context(open_temporary_knowledge(ports, ""))
-        return await agentic_search(
+        search = AgenticSearch(
             components.question,
             retriever=await knowledge.retriever(components.gate),
             indexer=await knowledge.indexer(components.gate, embeds=await knowledge.embeds_behind_a_run()),
@@ -59,6 +59,7 @@ async def _search(components: RunComponents, options: Mapping[str, Any], *, is_a
             emit=components.emit,
             settings=settings,
         )
+        return await search.run()
 
 
 def _agentic_settings(config: Config, options: Mapping[str, Any]) -> KnowledgeSettings:

@@ -193,7 +193,7 @@ class PageIndexer:
             return
         if self._queue is None:
             self._gate = self._gate.for_indexing()
-            self._queue = IndexQueue(self, tasks=self._tasks, emit=self._gate.emit)
+            self._queue = IndexQueue(self.index, tasks=self._tasks, emit=self._gate.emit)
         self._queue.offer(page)
 
     async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport:

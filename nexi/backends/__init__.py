@@ -164,7 +164,6 @@ def is_available(name: str) -> bool:
 
 
 def create_backend(name: str, settings: Settings, sender: Sender) -> SearchBackend:
-    """The backend of that name."""
     return require_backend(name, settings)(settings, sender)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, plain_line, read_tag
+from nexi.backends._replies import check_status, plain_line, read_tag
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Paper, Query
@@ -27,12 +27,9 @@ class Arxiv(Struct, frozen=True):
     interval_s = 3.0  # arXiv's terms of use
 
     def request(self, query: Query) -> BackendRequest:
-        words = re.findall(r"[\w.-]+", query.text)[:20]
-        params = {
-            "search_query": " AND ".join(f"all:{w}" for w in words) or "all:",
-            "max_results": str(max(1, min(query.count, 50))),
-            "sortBy": "relevance",
-        }
+        words = " AND ".join(f"all:{word}" for word in re.findall(r"[\w.-]+", query.text)[:20])
+        size = str(max(1, min(query.count, 50)))
+        params = {"search_query": words or "all:", "max_results": size, "sortBy": "relevance"}
         return BackendRequest(url=self.base_url, params=tuple(params.items()), timeout_s=self.timeout_s)
 
     def parse(self, status: int, headers: Mapping[str, str], body: bytes) -> list[Hit]:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nexi.backends.replies import read_hit, read_rows, with_sites
+from nexi.backends._replies import read_hit, read_rows, with_sites
 from nexi.errors import BackendError
 from nexi.net.causes import plain_cause
 from nexi.notices import Notice

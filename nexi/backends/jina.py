@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, json_object, plain_line, read_rows, with_sites
+from nexi.backends._replies import check_status, json_object, plain_line, read_rows, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 

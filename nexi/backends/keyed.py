@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.backends.replies import read_answer, read_hit, read_rows, with_sites
+from nexi.backends._replies import read_answer, read_hit, read_rows, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 

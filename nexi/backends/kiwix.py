@@ -15,13 +15,13 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from nexi.backends.replies import check_status, read_tag
+from nexi.backends._replies import check_status, read_tag
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.errors import BackendError
 from nexi.text.terms import question_terms
 from nexi.types import Hit, Query
 
-__all__ = ["KiwixBackend", "parse_dates", "parse_search"]
+__all__ = ["KiwixBackend"]
 
 NAME = "kiwix"
 MAX_WORDS = 12

@@ -140,8 +140,7 @@ class Ripgrep:
 
     def __init__(self, root: str, *, timeout_s: float = 10.0, program: str = "") -> None:
         self._root = Path(root).expanduser()
-        self._timeout_s = timeout_s
-        self._program = program
+        self._timeout_s, self._program = timeout_s, program
 
     async def search(self, query: Query) -> list[Hit]:
         """Files with the pattern, else with the text as it is written, else with its words."""

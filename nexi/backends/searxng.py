@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.backends.replies import service_message, with_sites
+from nexi.backends._replies import read_rows, service_message, with_sites
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.focus import FOCUSES, within_focus
@@ -40,8 +40,7 @@ class Searxng(Struct, frozen=True):
         if focus and not focus.categories:
             query = within_focus(query)
         # A leading `!` would be a command that redirects away.
-        text = with_sites(query).lstrip("! ")
-        params = {"q": text, "format": "json", "pageno": str(self.page)}
+        params = {"q": with_sites(query).lstrip("! "), "format": "json", "pageno": str(self.page)}
         if query.language:
             params["language"] = query.language
         if focus and focus.categories:
@@ -64,7 +63,10 @@ class Searxng(Struct, frozen=True):
         results = data.get("results")
         if not isinstance(results, list):
             raise _wrong_url("the answer is JSON but has no list of results")
-        hits = [hit for hit in map(_parse_hit, results) if hit]
+        hits = []
+        for row in read_rows(results, "url"):
+            title, snippet = _text_of(row.get("title")), _text_of(row.get("content"))
+            hits.append(Hit(row["url"], title, snippet, _text_of(row.get("publishedDate") or row.get("pubdate")), NAME))
         if hits:
             return hits
         # no hits and engines that failed is a failure; no hits and nothing to complain of is an answer
@@ -84,13 +86,6 @@ class Searxng(Struct, frozen=True):
         )
         can_retry = not any("suspended" in reason.lower() for reason in reasons.values())
         raise BackendError(message, code="engines_suspended", cause=cause, fix=fix, retryable=can_retry)
-
-
-def _parse_hit(result: Any) -> Hit | None:
-    if not isinstance(result, dict) or not isinstance(result.get("url"), str) or not result["url"]:
-        return None
-    title, snippet = _text_of(result.get("title")), _text_of(result.get("content"))
-    return Hit(result["url"], title, snippet, _text_of(result.get("publishedDate") or result.get("pubdate")), NAME)
 
 
 def _text_of(value: Any) -> str:

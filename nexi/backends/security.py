@@ -16,9 +16,9 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.replies import check_status, json_object, read_answer, read_rows
+from nexi.backends._replies import check_status, json_object, read_answer, read_rows
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
-from nexi.backends.services.form import Row, dig, dig_rows, read_day, read_line, read_lines
+from nexi.backends.services._form import Row, dig, dig_rows, read_day, read_line, read_lines
 from nexi.errors import BackendError
 from nexi.text.stopwords import STOP, read_word_sets
 from nexi.types import Failure, Hit, Query
@@ -80,8 +80,6 @@ class SecurityQuery(Struct, frozen=True):
 
 
 class Vulnerability(Struct, frozen=True):
-    """One vulnerability as one source tells it."""
-
     id: str
     aliases: tuple[str, ...] = ()
     summary: str = ""
@@ -100,9 +98,7 @@ class Vulnerability(Struct, frozen=True):
 class SourceResult(list[Hit]):
     """Hits, and the sources that did not answer."""
 
-    def __init__(self, hits: Iterable[Hit], failures: tuple[Failure, ...]) -> None:
-        super().__init__(hits)
-        self.failures = failures
+    failures: tuple[Failure, ...] = ()
 
 
 def read_query(text: str) -> SecurityQuery:
@@ -124,10 +120,10 @@ def nvd_request(query: SecurityQuery, timeout_s: float, api_key: str = "") -> Ba
 def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
     if response.status == 404:  # how NVD answers an id it does not know
         return []
+    data = read_answer("NVD", response.status, response.headers, response.body)
     records = []
-    for row in read_rows(read_answer("NVD", response.status, response.headers, response.body).get("vulnerabilities")):
-        cve = row.get("cve")
-        if not isinstance(cve, dict) or not isinstance(cve.get("id"), str) or cve.get("vulnStatus") == "Rejected":
+    for cve in read_rows([row.get("cve") for row in dig_rows(data, "vulnerabilities")], "id"):
+        if cve.get("vulnStatus") == "Rejected":
             continue
         texts = (read_line(d, "value") for d in dig_rows(cve, "descriptions") if d.get("lang") == "en")
         metric = next((metric for name in _NVD_METRICS for metric in dig_rows(cve, f"metrics.{name}")), {})
@@ -146,24 +142,18 @@ def nvd_parse(response: BackendResponse) -> list[Vulnerability]:
 
 
 def kev_parse(response: BackendResponse) -> list[Vulnerability]:
+    data = read_answer("CISA KEV", response.status, response.headers, response.body)
     records = []
-    for row in read_rows(read_answer("CISA KEV", response.status, response.headers, response.body).get("vulnerabilities")):
-        if not isinstance(row.get("cveID"), str):
-            continue
-        product = " ".join(read_line(row, name) for name in ("vendorProject", "product"))
-        records.append(
-            Vulnerability(
-                row["cveID"],
-                summary=f"{product}: {read_line(row, 'vulnerabilityName')}. {read_line(row, 'shortDescription')}",
-                url=f"https://nvd.nist.gov/vuln/detail/{row['cveID']}",
-                exploited_since=read_day(row, "dateAdded") or "an unknown day",
-            )
-        )
+    for row in read_rows(data.get("vulnerabilities"), "cveID"):
+        names = ("vendorProject", "product", "vulnerabilityName", "shortDescription")
+        vendor, product, name, description = (read_line(row, field) for field in names)
+        summary, day = f"{vendor} {product}: {name}. {description}", read_day(row, "dateAdded") or "an unknown day"
+        url = f"https://nvd.nist.gov/vuln/detail/{row['cveID']}"
+        records.append(Vulnerability(row["cveID"], summary=summary, url=url, exploited_since=day))
     return records
 
 
 def kev_matches(query: SecurityQuery, records: Sequence[Vulnerability]) -> list[Vulnerability]:
-    """The entries a query is about; the newest first."""
     if query.id:
         return [record for record in records if record.id == query.cve]
     words = [word.lower() for word in query.words]
@@ -189,8 +179,8 @@ def github_parse(response: BackendResponse) -> list[Vulnerability]:
     is_limit = response.status == 403 and b"rate limit" in response.body  # GitHub's form of 429 for those without a token
     check_status("GitHub", 429 if is_limit else response.status, response.headers, response.body)
     records = []
-    for row in read_rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows")):
-        if not isinstance(row.get("ghsa_id"), str) or row.get("withdrawn_at"):
+    for row in read_rows(json_object("GitHub", b'{"rows": ' + response.body + b"}").get("rows"), "ghsa_id"):
+        if row.get("withdrawn_at"):
             continue
         cve = read_line(row, "cve_id")
         records.append(
@@ -225,12 +215,12 @@ def osv_parse(response: BackendResponse) -> list[Vulnerability]:
         return []
     data = read_answer("OSV", response.status, response.headers, response.body)
     if "results" in data:  # of a batch, which has the ids alone
-        rows = [row for result in read_rows(data["results"]) for row in read_rows(result.get("vulns"))]
+        rows = [row for result in dig_rows(data, "results") for row in dig_rows(result, "vulns")]
     else:
-        rows = read_rows(data.get("vulns")) if "vulns" in data else [data]
+        rows = data.get("vulns", [data])
     records = []
-    for row in rows:
-        if not isinstance(row.get("id"), str) or row.get("withdrawn"):
+    for row in read_rows(rows, "id"):
+        if row.get("withdrawn"):
             continue
         ranges = [spread for package in dig_rows(row, "affected") for spread in dig_rows(package, "ranges")]
         events = [event for spread in ranges if spread.get("type") != "GIT" for event in dig_rows(spread, "events")]
@@ -324,8 +314,9 @@ class Security:
         # What was asked for by id, then what is exploited, then the newest.
         records.sort(key=lambda r: r.published, reverse=True)
         records.sort(key=lambda r: (subject.id not in r.ids, not r.exploited_since))
-        failures = tuple(Failure(f"{NAME}/{name}", e.code, str(e), e.fix) for name, e in errors.items())
-        return SourceResult(map(_to_hit, records[: query.count]), failures)
+        hits = SourceResult(map(_to_hit, records[: query.count]))
+        hits.failures = tuple(Failure(f"{NAME}/{name}", e.code, str(e), e.fix) for name, e in errors.items())
+        return hits
 
     async def _ask_nvd(self, request: BackendRequest | None) -> list[Vulnerability] | BackendError | None:
         """The records of the last page, where the newest stand, and of the first."""

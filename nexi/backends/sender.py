@@ -33,8 +33,6 @@ KEY_TROUBLE = frozenset({"wrong_key", "quota", "rate_limit"})
 
 
 class BackendRequest(Struct, frozen=True):
-    """One request as a value."""
-
     url: str
     method: str = "GET"
     params: tuple[tuple[str, str], ...] = ()
@@ -136,23 +134,11 @@ class HttpBackend:
     # one that worked is asked first from then on.
 
     def __init__(self, dialect: BackendDialect, sender: Sender, *, spares: Sequence[BackendDialect] = ()) -> None:
-        self._dialects = (dialect, *spares)
+        self._dialects, self._sender = (dialect, *spares), sender
         self._current = 0
-        self._sender = sender
-
-    @property
-    def name(self) -> str:
-        return self._dialects[0].name
-
-    @property
-    def filters(self) -> frozenset[str]:
-        """The filters the service keeps itself."""
-        return frozenset(getattr(self._dialects[0], "filters", ()))
-
-    @property
-    def interval_s(self) -> float:
-        """The pause the service asks for between two queries."""
-        return float(getattr(self._dialects[0], "interval_s", 0.0))
+        self.name = dialect.name
+        self.filters = frozenset[str](getattr(dialect, "filters", ()))
+        self.interval_s = float(getattr(dialect, "interval_s", 0.0))
 
     async def search(self, query: Query) -> list[Hit]:
         first, count = self._current, len(self._dialects)
@@ -213,8 +199,7 @@ def _translate_error(service: str, request: BackendRequest, error: Exception) ->
             fix = Notice("fix.start_service", "start the service, or correct its URL")
             return BackendError(message, code="refused", cause=cause, fix=fix)
     message = Notice("service.broken", "the connection to {service} failed", service=service)
-    fix = Notice("fix.network", "check the network")
-    return BackendError(message, code="network", cause=cause, fix=fix, retryable=True)
+    return BackendError(message, code="network", cause=cause, fix=Notice("fix.network", "check the network"), retryable=True)
 
 
 def _root_cause(error: BaseException) -> BaseException:
@@ -230,5 +215,4 @@ def _root_cause(error: BaseException) -> BaseException:
 
 def _wrong_url(service: str, url: str, cause: str) -> BackendError:
     fix = f"correct {urls.hide_userinfo(url)[:200]!r} in the configuration"
-    cause = urls.hide_userinfo(cause)
-    return BackendError(f"the URL of {service} cannot be used", code="wrong_url", cause=cause, fix=fix)
+    return BackendError(f"the URL of {service} cannot be used", code="wrong_url", cause=urls.hide_userinfo(cause), fix=fix)

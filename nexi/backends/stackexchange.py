@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.replies import plain_line, read_answer, read_rows
+from nexi.backends._replies import plain_line, read_answer, read_rows
 from nexi.backends.sender import BackendDialect, BackendRequest, HttpBackend
 from nexi.errors import BackendError
 from nexi.types import Hit, Query

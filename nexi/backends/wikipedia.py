@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from nexi.backends.replies import read_answer, read_hit, read_rows
+from nexi.backends._replies import read_answer, read_hit, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.errors import BackendError
 from nexi.types import Hit, Query

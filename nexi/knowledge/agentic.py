@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ from nexi.text.words import content_words, find_words
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
 from nexi.urls import hit_key
 
-__all__ = ["Web", "agentic_search"]
+__all__ = ["AgenticSearch", "Web"]
 
 RESULTS_PER_SEARCH = 10
 MAX_TOPICS = 8
@@ -50,24 +50,6 @@ class Web(Struct, frozen=True):
     read: Callable[[str], Awaitable[Page]]
 
 
-async def agentic_search(
-    query: str,
-    *,
-    retriever: Retriever,
-    indexer: Indexer,
-    judge: AgenticJudge,
-    web: Web,
-    emit: Emit,
-    settings: KnowledgeSettings = KnowledgeSettings(),  # noqa: B008 a frozen value
-    scope: Scope = EVERYTHING,
-) -> dict[str, Any]:
-    """The seed's response. Raises QuestionError for an empty query and ConfigError for a setting out of range."""
-    if not query.strip():
-        raise QuestionError("there is no query", fix="give agentic_search a question")
-    check_settings(settings)
-    return await _AgenticSearch(query.strip(), retriever, indexer, judge, web, emit, settings, scope).run()
-
-
 class _ReadPage(Struct, frozen=True):
     """A URL that was read; without a page where that failed."""
 
@@ -77,19 +59,25 @@ class _ReadPage(Struct, frozen=True):
 
 
 @dataclass(eq=False)
-class _AgenticSearch:
+class AgenticSearch:
     """One search: what was found, judged and done so far."""
 
     query: str
+    _: KW_ONLY
     retriever: Retriever
     indexer: Indexer
     judge: AgenticJudge
     web: Web
     emit: Emit
-    settings: KnowledgeSettings
-    scope: Scope
+    settings: KnowledgeSettings = KnowledgeSettings()
+    scope: Scope = EVERYTHING
 
     def __post_init__(self) -> None:
+        """Raises QuestionError for an empty query and ConfigError for a setting out of range."""
+        self.query = self.query.strip()
+        if not self.query:
+            raise QuestionError("there is no query", fix="give agentic_search a question")
+        check_settings(self.settings)
         self.current = self.query
         self.iteration = 1
         self.history: list[dict[str, Any]] = []
@@ -106,6 +94,7 @@ class _AgenticSearch:
         self._concurrency = asyncio.Semaphore(self.settings.concurrency)
 
     async def run(self) -> dict[str, Any]:
+        """The seed's response."""
         try:
             status = await self._run_stages()
         except StoreError as error:
@@ -125,7 +114,8 @@ class _AgenticSearch:
                     about = []
                     for page in new_pages:
                         languages = page.code_languages or tuple(code_languages(page.text))
-                        about.append(Metadata(page.title, page.description, _headings_of_page(page), languages))
+                        headings = page.headings or tuple(headings_of(page.text))
+                        about.append(Metadata(page.title, page.description, headings, languages))
                     queries += await self.judge.hint(self.query, about)
                 await self._check_store(queries)
             if self._is_enough() and not self._open_part():
@@ -235,25 +225,25 @@ class _AgenticSearch:
         self._tried.update(hit_key(url) for url in fresh)
         async with asyncio.TaskGroup() as tasks:
             reading = [tasks.create_task(self._read_and_index(url)) for url in fresh]
-        pages = [_ReadPage(url, *(task.result() or (None, None))) for url, task in zip(fresh, reading, strict=True)]
+        pages = [task.result() for task in reading]
         for read in pages:
             if read.page:
                 self._read[hit_key(read.url)] = (read.page.title, read.page.text)
         return pages
 
-    async def _read_and_index(self, url: str) -> tuple[Page, IndexReport] | None:
+    async def _read_and_index(self, url: str) -> _ReadPage:
         """One page read and indexed; a page that cannot be read is passed over, and the reader has said why."""
         try:
             async with self._concurrency:
                 page = await self.web.read(url)
         except FetchError:
-            return None
+            return _ReadPage(url)
         try:
-            return page, await self.indexer.index(replace(page, url=url))
+            return _ReadPage(url, page, await self.indexer.index(replace(page, url=url)))
         except StoreError as error:
             notice = Notice("page.not_stored", "{page} was not stored: {error}", page=url, error=str(error))
             await self.emit(Warned("not_indexed", join_sentences(notice, error.fix)))
-            return None
+            return _ReadPage(url)
 
     # --- the response
 
@@ -282,7 +272,8 @@ def result_of(passage: Passage) -> dict[str, Any]:
 
 def describe_page(page: Page) -> dict[str, Any]:
     """A page as metadata: its title, description, topics, headings, words, and code blocks by language."""
-    heads = content_words(" ".join((page.title, *_headings_of_page(page))))
+    headings = page.headings or tuple(headings_of(page.text))
+    heads = content_words(" ".join((page.title, *headings)))
     counts = Counter(word for word in content_words(page.text) if len(word) > 2)
     counts.update({word: HEADING_WEIGHT for word in heads if len(word) > 2})
     return {
@@ -290,11 +281,7 @@ def describe_page(page: Page) -> dict[str, Any]:
         "title": page.title,
         "description": page.description,
         "topics": [word for word, _ in counts.most_common(MAX_TOPICS)],
-        "headers": list(_headings_of_page(page)[:MAX_HEADERS]),
+        "headers": list(headings[:MAX_HEADERS]),
         "words": len(find_words(page.text)),
         "code_blocks": [{"language": language, "count": count} for language, count in count_code_blocks(page.text).items()],
     }
-
-
-def _headings_of_page(page: Page) -> tuple[str, ...]:
-    return page.headings or tuple(headings_of(page.text))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -164,11 +164,8 @@ class Indexer:
     async def _store_pages(self, new: Sequence[_New]) -> list[IndexReport]:
         """The pages, in context and with vectors, all in one put."""
         in_context = [(await self._in_context(one.page, one.chunks)) for one in new]
-        texts = [
-            embedded_text(one.page.title, chunk)
-            for one, (chunks, _, _) in zip(new, in_context, strict=True)
-            for chunk in chunks
-        ]
+        rows = zip(new, in_context, strict=True)
+        texts = [embedded_text(one.page.title, chunk) for one, (chunks, _, _) in rows for chunk in chunks]
         vectors, refusal = await self._embed_texts(new[0].page.title if len(new) == 1 else f"{len(new)} pages", texts)
         indexed_pages: list[IndexedPage] = []
         reports: list[IndexReport] = []
@@ -257,12 +254,6 @@ def embedded_text(title: str, chunk: Chunk) -> str:
     return "\n".join(part for part in (head, chunk.context, chunk.text) if part)[:MAX_EMBEDDED_CHARS]
 
 
-class _PageIndex(Protocol):
-    """What a queue hands its pages to."""
-
-    async def index(self, page: Page, tags: Sequence[str] = ()) -> IndexReport: ...
-
-
 class IndexQueue:
     """Indexes what a run reads, behind its back: `offer` never waits, `drain` ends it within a deadline.
 
@@ -270,9 +261,10 @@ class IndexQueue:
     not stored, and that is said; its text is in the page store all the same.
     """
 
-    def __init__(self, indexer: _PageIndex, *, tasks: asyncio.TaskGroup, emit: Emit, size: int = 64) -> None:
-        self._indexer = indexer
-        self._emit = emit
+    def __init__(
+        self, index: Callable[[Page], Awaitable[IndexReport]], *, tasks: asyncio.TaskGroup, emit: Emit, size: int = 64
+    ) -> None:
+        self._index, self._emit = index, emit
         self._waiting: asyncio.Queue[Page] = asyncio.Queue(size)
         self._idle = asyncio.Event()
         self._idle.set()
@@ -305,7 +297,7 @@ class IndexQueue:
         while True:
             page = await self._waiting.get()
             try:
-                await self._indexer.index(page)
+                await self._index(page)
                 self._open -= 1
             except StoreError as error:
                 fault = Notice("page.not_stored", "{page} was not stored: {error}", page=page.url, error=str(error))

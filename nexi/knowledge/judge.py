@@ -35,25 +35,14 @@ SNIPPET_CHARS = 300
 MAX_TOKENS = 700
 QUERIES = (2, 3)
 HINTS = (1, 3)
+_PROMPTS = {"completeness": "completeness", "urls": "url_ranking", "queries": "query_refinement", "hints": "search_hints"}
 
 
 class Metadata(Struct, frozen=True):
-    """What a page says of itself."""
-
     title: str = ""
     description: str = ""
     headings: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
-
-
-class Task(Struct, frozen=True):
-    """One question to the model: which prompt, about what, and how the reply is read."""
-
-    about: str
-    prompt: str
-    data: str
-    schema: Mapping[str, Any]
-    temperature: float
 
 
 @dataclass(eq=False)
@@ -77,10 +66,10 @@ class AgenticJudge:
         top = passages[:TOP]
         texts = [f"[{i}] {p.title} — {p.heading}\n{p.text[:PASSAGE_CHARS]}" for i, p in enumerate(top, 1)]
         data = "\n\n".join((f"Question: {question}", *texts))
-        task = Task("completeness", "completeness", data, ranking.assessment_schema(), self.temperature)
-        reply = await self._ask_model(task, ranking.read_assessment) if top else None
+        schema = ranking.assessment_schema()
+        reply = await self._ask_model("completeness", data, schema, ranking.read_assessment) if top else None
         verdict = reply or coverage.assess_coverage(question, top)
-        await self.emit(Judged(task.about, _author_of(reply), verdict.score, verdict.gaps))
+        await self.emit(Judged("completeness", _author_of(reply), verdict.score, verdict.gaps))
         return verdict
 
     async def rank(self, question: str, gaps: Sequence[str], hits: Sequence[Hit]) -> tuple[UrlScore, ...]:
@@ -91,20 +80,16 @@ class AgenticJudge:
             f"{i}) {h.title} — {' '.join(h.snippet.split())[:SNIPPET_CHARS]} (URL: {h.url})" for i, h in enumerate(hits)
         )
         data = f"Question: {question}\n\nStill missing:\n{_number_lines(gaps)}\n\nResults:\n{results}"
-        task = Task("urls", "url_ranking", data, ranking.scores_schema(len(hits)), self.temperature)
-        reply = await self._ask_model(task, lambda text: ranking.read_scores(text, len(hits)))
+        schema = ranking.scores_schema(len(hits))
+        reply = await self._ask_model("urls", data, schema, lambda text: ranking.read_scores(text, len(hits)))
         scores = reply or coverage.rank_hits(question, hits)
-        await self.emit(Judged(task.about, _author_of(reply), scores[0].score, tuple(hits[s.index].url for s in scores)))
+        await self.emit(Judged("urls", _author_of(reply), scores[0].score, tuple(hits[s.index].url for s in scores)))
         return scores
 
     async def refine(self, question: str, current: str, gaps: Sequence[str]) -> tuple[str, ...]:
         """Two or three queries for what is still missing, the best first."""
         data = f"Original question: {question}\nLast query: {current}\n\nStill missing:\n{_number_lines(gaps)}"
-        task = Task("queries", "query_refinement", data, ranking.queries_schema(*QUERIES), REFINER_TEMPERATURE)
-        reply = await self._ask_model(task, lambda text: ranking.read_queries(text, *QUERIES))
-        queries = reply or coverage.refine_queries(question, current)
-        await self.emit(Judged(task.about, _author_of(reply), items=queries))
-        return queries
+        return await self._ask_queries("queries", data, QUERIES, coverage.refine_queries(question, current))
 
     async def hint(self, question: str, pages: Sequence[Metadata]) -> tuple[str, ...]:
         """Queries in the words of the pages that were just stored."""
@@ -116,22 +101,27 @@ class AgenticJudge:
             for page in pages
         )
         data = f"Question: {question}\n\n{descriptions}"
-        task = Task("hints", "search_hints", data, ranking.queries_schema(*HINTS), self.temperature)
-        reply = await self._ask_model(task, lambda text: ranking.read_queries(text, *HINTS))
-        queries = reply or coverage.hint_queries(question, [(p.title, p.headings) for p in pages])
-        await self.emit(Judged(task.about, _author_of(reply), items=queries))
+        queries = coverage.hint_queries(question, [(p.title, p.headings) for p in pages])
+        return await self._ask_queries("hints", data, HINTS, queries)
+
+    async def _ask_queries(self, about: str, data: str, counts: tuple[int, int], stand_in: tuple[str, ...]) -> tuple[str, ...]:
+        schema = ranking.queries_schema(*counts)
+        reply = await self._ask_model(about, data, schema, lambda text: ranking.read_queries(text, *counts))
+        queries = reply or stand_in
+        await self.emit(Judged(about, _author_of(reply), items=queries))
         return queries
 
-    async def _ask_model(self, task: Task, read: Callable[[str], T]) -> T | None:
+    async def _ask_model(self, about: str, data: str, schema: Mapping[str, Any], read: Callable[[str], T]) -> T | None:
         """The model's answer, or None when it has no usable one after two attempts."""
         if self.llm is None:
             return None
-        messages = [Message("system", render(task.prompt, folder=self.prompts_folder)), Message("user", task.data)]
+        messages = [Message("system", render(_PROMPTS[about], folder=self.prompts_folder)), Message("user", data)]
+        temperature = REFINER_TEMPERATURE if about == "queries" else self.temperature
         problem = ""
         for _ in range(ATTEMPTS):
             try:
                 reply = await self.llm.complete(
-                    messages, max_tokens=MAX_TOKENS, temperature=task.temperature, deadline=self.deadline, schema=task.schema
+                    messages, max_tokens=MAX_TOKENS, temperature=temperature, deadline=self.deadline, schema=schema
                 )
                 return read(reply.text)
             except ValueError as error:
@@ -147,7 +137,7 @@ class AgenticJudge:
             message = Notice(
                 "judge.stand_in",
                 "the model could not judge {about} ({problem}); its words were compared instead",
-                about=task.about,
+                about=about,
                 problem=problem,
             )
             await self.emit(Warned("judge_stand_in", message))

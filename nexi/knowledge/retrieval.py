@@ -98,10 +98,8 @@ class Retriever:
         """The order a model gives; what it leaves out follows as it was."""
         first = passages[:RERANKED]
         text = "\n\n".join(f"{i}) {p.title} — {p.heading}\n{p.text[:RERANK_CHARS]}" for i, p in enumerate(first))
-        messages = [
-            Message("system", render("rerank", folder=self.prompts_folder, want=len(first))),
-            Message("user", f"Question: {query}\n\n{text}"),
-        ]
+        instructions = render("rerank", folder=self.prompts_folder, want=len(first))
+        messages = [Message("system", instructions), Message("user", f"Question: {query}\n\n{text}")]
         try:
             reply = await llm.complete(
                 messages, max_tokens=RERANK_TOKENS, temperature=0.0, schema=pick_schema(len(first), len(first))

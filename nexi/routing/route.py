@@ -187,8 +187,7 @@ def _find_package(text: str) -> str:
             name = match[1].strip("./-")
             if name and name.lower() not in _WORDS["no_packages"]:
                 return name
-    words = _keep_keywords(text).split()
-    return " ".join(words[:4])
+    return " ".join(_keep_keywords(text).split()[:4])
 
 
 def _find_address(text: str) -> str:

@@ -23,10 +23,8 @@ def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
     if is_damage(error):
         return damaged_error(path, str(error).partition(" with text")[0])
     if code in _BUSY:
-        cause, fix = (
-            f"another nexi has been writing to it for too long ({path})",
-            "Try again when the other command has finished.",
-        )
+        cause = f"another nexi has been writing to it for too long ({path})"
+        fix = "Try again when the other command has finished."
         return StoreError("The knowledge store is busy", cause=cause, fix=fix, code="store_busy")
     if code == sqlite3.SQLITE_FULL:
         return files.store_error("The knowledge store could not be written", path, OSError(errno.ENOSPC, str(error)))
@@ -73,8 +71,3 @@ def other_embedder(current: str, current_dims: int, embedder: str, dims: int) ->
 def bad_vectors(cause: str) -> StoreError:
     fix = "Check the embedding model: its answers are not usable."
     return StoreError("These vectors cannot be stored", cause=cause, fix=fix)
-
-
-def too_many_chunks(url: str, count: int, most: int) -> StoreError:
-    cause = f"{url} has {count} chunks, and {most} is the most"
-    return StoreError("The page is too long to be stored", cause=cause, fix="Split it, or choose larger chunks.")

@@ -8,34 +8,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from nexi.stores import _faults
+from nexi.stores._schema import CHUNKS, read_meta
 from nexi.stores._scope import Condition, scope_condition
+from nexi.stores._vectors import Array, Chosen, FirstPass, VectorReader, find_nearest, slots_of
 from nexi.stores._words import Ranked
 from nexi.stores._writing import key_of
-from nexi.stores.schema import CHUNKS, read_meta
-from nexi.stores.vectors import DEFAULT_FIRST_PASS, Array, Chosen, FirstPass, VectorReader, choose_slots, find_nearest, slots_of
 from nexi.types import EVERYTHING, Passage, Scope, StoredSource, StoreStats, Vector
 
-_SOURCE = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
+SOURCE_ROW = "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated"
 _PASSAGE = (
     "c.id, s.url, c.text, s.title, s.domain, c.heading, c.context, c.code, s.language, s.fetched_at, s.tags, c.start, "
     "s.published, s.updated"
 )
 MAX_SELECTIONS = 8
-
-
-def has_body(db: sqlite3.Connection, digest: str) -> bool:
-    return db.execute("SELECT 1 FROM bodies WHERE digest = ?", (digest,)).fetchone() is not None
+COPIED_NUMBERS = 524_288  # two megabytes: 2,048 vectors of 256
 
 
 def list_sources(db: sqlite3.Connection, where: Condition, count: int, skip: int = 0) -> list[StoredSource]:
     """The newest sources that meet a condition."""
     rows = db.execute(
-        f"SELECT {_SOURCE} FROM sources s JOIN bodies b ON b.id = s.body WHERE {where.sql or 1} "  # noqa: S608  # values are bound
+        f"SELECT {SOURCE_ROW} FROM sources s JOIN bodies b ON b.id = s.body WHERE {where.sql or 1} "  # noqa: S608  # values are bound
         "ORDER BY s.fetched_at DESC, s.id DESC LIMIT ? OFFSET ?",
         (*where.values, count, skip),
     )
     return [
-        StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, _parse_tags(tags), *dates)
+        StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(json.loads(tags)), *dates)
         for url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates in rows
     ]
 
@@ -75,12 +72,8 @@ def _read_rows(db: sqlite3.Connection, ids: Sequence[int], where: Condition) -> 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:
     chunk, url, text, *about, tags, start, published, updated = row  # in the order of the fields of a Passage
-    rest = (*about, _parse_tags(tags), start, published, updated)
+    rest = (*about, tuple(json.loads(tags)), start, published, updated)
     return Passage(str(chunk), url, chunk % CHUNKS, text, score, *rest)
-
-
-def _parse_tags(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else tuple(json.loads(text))
 
 
 def read_stats(db: sqlite3.Connection) -> StoreStats:
@@ -93,7 +86,7 @@ def read_stats(db: sqlite3.Connection) -> StoreStats:
 class Nearest:
     """Search by vectors. Keeps the slots of the last scopes, until the store has changed."""
 
-    def __init__(self, vectors: VectorReader, first_pass: FirstPass = DEFAULT_FIRST_PASS) -> None:
+    def __init__(self, vectors: VectorReader, first_pass: FirstPass) -> None:
         self._vectors, self._first_pass, self._generation = vectors, first_pass, -1
         self._chosen: dict[Scope, Chosen] = {}
 
@@ -111,7 +104,9 @@ class Nearest:
         if scope != EVERYTHING and scope not in self._chosen:
             if len(self._chosen) >= MAX_SELECTIONS:
                 self._chosen = {}
-            self._chosen[scope] = choose_slots(vectors, _select_slots(db, scope))
+            chosen = _select_slots(db, scope)
+            is_small = len(chosen) * dims <= COPIED_NUMBERS
+            self._chosen[scope] = Chosen(chosen, vectors.rows.take(chosen, axis=0) if is_small else None)
         selection = self._chosen.get(scope)  # none for everything
         width = count
         while True:

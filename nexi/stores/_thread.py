@@ -44,23 +44,20 @@ class SqliteThread:
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do the work off the event loop. Work that has begun is finished even if the caller is cancelled."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self.run_here, work)
-
-    def run_here(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do the work here; only for this thread itself and for code that has no event loop."""
-        return self._run_translating(lambda: work(self._open_connection()))
-
-    def _run_translating(self, work: Callable[[], T]) -> T:
-        try:
-            return work()
-        except sqlite3.Error as error:
-            raise _faults.from_sqlite(error, self._path) from error
-        except OSError as error:
-            raise files.store_error("The knowledge store could not be used", self._path, error) from error
+        return await self.run_plainly(lambda: work(self._open_connection()))
 
     async def run_plainly(self, work: Callable[[], T]) -> T:
-        """Do work in this thread that opens and closes the file itself."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run_translating, work)
+        """The same for work that opens and closes the file itself."""
+
+        def run_translating() -> T:
+            try:
+                return work()
+            except sqlite3.Error as error:
+                raise _faults.from_sqlite(error, self._path) from error
+            except OSError as error:
+                raise files.store_error("The knowledge store could not be used", self._path, error) from error
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run_translating)
 
     async def aclose(self) -> None:
         """Close the connection after the work that has begun, also when the caller is cancelled meanwhile."""

@@ -11,8 +11,8 @@ import math
 import sqlite3
 from collections.abc import Mapping, Sequence
 
+from nexi.stores._schema import CHUNKS, read_meta
 from nexi.stores._scope import Condition, scope_condition
-from nexi.stores.schema import CHUNKS, read_meta
 from nexi.text import terms
 from nexi.types import Scope
 
@@ -27,6 +27,8 @@ MAX_TERMS = 64
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75  # k1 and b of BM25, as SQLite has them for chunks
 
 _BM25 = f"SELECT rowid, bm25(words, {TEXT_WEIGHT}, {HEAD_WEIGHT}, {HEAD_WEIGHT}) AS cost FROM words"  # noqa: S608  # ours
+_CHUNKS_HAVING = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+_PAGES_HAVING = f"SELECT count(DISTINCT rowid / {CHUNKS}) FROM words WHERE words MATCH ?"  # noqa: S608  # a number of ours
 Ranked = list[tuple[int, float]]
 
 
@@ -35,8 +37,7 @@ class WordIndex:
 
     def __init__(self, max_scored: int = MAX_SCORED) -> None:
         self._max_scored, self._generation = max_scored, ""
-        self._common: dict[str, int] = {}
-        self._pages_having: dict[str, int] = {}
+        self._counts: dict[tuple[str | int, ...], int] = {}  # by statement and values
 
     def search(self, db: sqlite3.Connection, text: str, count: int, scope: Scope) -> Ranked:
         """(chunk id, score), best first."""
@@ -45,44 +46,37 @@ class WordIndex:
             return []
         generation = read_meta(db, "generation")
         if generation != self._generation:
-            self._generation, self._common, self._pages_having = generation, {}, {}
+            self._generation, self._counts = generation, {}
         condition = scope_condition(scope)
         clauses = [f"rowid / {CHUNKS} IN (SELECT s.body FROM sources s WHERE {condition.sql})"] if condition.sql else []  # noqa: S608  # values are bound
         if scope.code is not None:
             clauses.append(f"rowid {'' if scope.code else 'NOT '}IN (SELECT id FROM chunks WHERE code <> '')")  # noqa: S608
         where = Condition(" AND ".join(clauses), condition.values)
-        rare = self._rarest_words(db, roots, self._max_scored)
-        if self._count_matches(db, rare[0]) > self._max_scored:
+        most = self._max_scored * 8  # a little over what may be scored: more need not be counted
+        counts = {root: self._count_having(db, _CHUNKS_HAVING, _quote_term(root), most) for root in roots}
+        rare = choose_rarest(counts, self._max_scored)
+        if counts[rare[0]] > self._max_scored:
             # too many have even the rarest word: only the newest of them are looked at
-            sql = f"SELECT rowid FROM words WHERE words MATCH ?{_and_clause(where)} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
-            oldest = db.execute(sql, (_any_of(rare[:1]), *where.values, self._max_scored)).fetchone()
+            sql = f"SELECT rowid FROM words WHERE words MATCH ? AND {where.sql or 1} ORDER BY rowid DESC LIMIT 1 OFFSET ?"  # noqa: S608
+            oldest = db.execute(sql, (_quote_term(rare[0]), *where.values, self._max_scored)).fetchone()
             if oldest is not None:
-                where = Condition(f"rowid > ?{_and_clause(where)}", (int(oldest[0]), *where.values))
+                where = Condition(f"rowid > ? AND {where.sql or 1}", (int(oldest[0]), *where.values))
         wide = max(ORDERED, count)
         if len(rare) == len(roots):
-            ranking = _score_matches(db, _any_of(roots), where, wide)
+            ranking = _score_matches(db, roots, where, wide)
         else:
-            candidates = _score_matches(db, _any_of(rare), where, max(CANDIDATES, wide))
-            ordering = self._rarest_words(db, roots, self._max_scored * ORDERING)
-            ranking = _score_chosen(db, _any_of(ordering), [chunk for chunk, _ in candidates])[:wide]
+            candidates = _score_matches(db, rare, where, max(CANDIDATES, wide))
+            ordering = choose_rarest(counts, self._max_scored * ORDERING)
+            # One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it
+            # one statement a chunk.
+            chosen = Condition(f"+rowid IN ({','.join('?' * len(candidates))})", tuple(chunk for chunk, _ in candidates))
+            ranking = _score_matches(db, ordering, chosen, wide)
         return self._add_pages(db, rare, ranking)[:count] if ranking else []
 
-    def _rarest_words(self, db: sqlite3.Connection, roots: Sequence[str], most: int) -> list[str]:
-        return choose_rarest({root: self._count_matches(db, root) for root in roots}, most)
-
-    def _count_matches(self, db: sqlite3.Connection, term: str) -> int:
-        """How many chunks have a word, at most a little over what may be scored."""
-        if term not in self._common:
-            sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
-            self._common[term] = int(db.execute(sql, (_quote_term(term), self._max_scored * 8)).fetchone()[0])
-        return self._common[term]
-
-    def _count_pages(self, db: sqlite3.Connection, term: str) -> int:
-        """How many pages have a word in their title or text."""
-        if term not in self._pages_having:
-            sql = f"SELECT count(DISTINCT rowid / {CHUNKS}) FROM words WHERE words MATCH ?"  # noqa: S608  # a number of ours
-            self._pages_having[term] = int(db.execute(sql, (f"{{text title}} : {_quote_term(term)}",)).fetchone()[0])
-        return self._pages_having[term]
+    def _count_having(self, db: sqlite3.Connection, sql: str, *values: str | int) -> int:
+        if (sql, *values) not in self._counts:
+            self._counts[sql, *values] = int(db.execute(sql, values).fetchone()[0])
+        return self._counts[sql, *values]
 
     def _add_pages(self, db: sqlite3.Connection, roots: Sequence[str], ranking: Ranked) -> Ranked:
         """The chunks found, each with the worth of its page added to its own: BM25 over the titles and texts of pages."""
@@ -98,7 +92,7 @@ class WordIndex:
             f"WHERE term BETWEEN ? AND ? AND doc / {CHUNKS} IN ({marks}) AND col <> 'head' GROUP BY body"
         )
         for term in roots:
-            having = self._count_pages(db, term)
+            having = self._count_having(db, _PAGES_HAVING, f"{{text title}} : {_quote_term(term)}")
             rarity = max(1e-6, math.log((pages - having + 0.5) / (having + 0.5)))
             for body, titles, texts in db.execute(sql, (term, f"{term}\U0010ffff" if _is_prefix(term) else term, *bodies)):
                 chunks, norm = about[body]
@@ -120,10 +114,6 @@ def choose_rarest(counts: Mapping[str, int], most: int) -> list[str]:
     return rarest
 
 
-def _any_of(roots: Sequence[str]) -> str:
-    return " OR ".join(map(_quote_term, roots))
-
-
 def _quote_term(term: str) -> str:
     """One character of an unspaced script stands for every pair that begins with it."""
     return f'"{term}"' + ("*" if _is_prefix(term) else "")
@@ -133,19 +123,7 @@ def _is_prefix(term: str) -> bool:
     return len(term) == 1 and terms.is_unspaced(term)
 
 
-def _score_matches(db: sqlite3.Connection, match: str, where: Condition, count: int) -> Ranked:
-    sql = f"{_BM25} WHERE words MATCH ?{_and_clause(where)} ORDER BY cost, rowid LIMIT ?"
-    return [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *where.values, count))]
-
-
-def _and_clause(where: Condition) -> str:
-    return f" AND {where.sql}" if where.sql else ""
-
-
-def _score_chosen(db: sqlite3.Connection, match: str, chunks: Sequence[int]) -> Ranked:
-    # One statement, because bm25 counts how common each word is once a statement; the plus keeps SQLite from making it one
-    # statement a chunk.
-    marks = ",".join("?" * len(chunks))
-    sql = f"{_BM25} WHERE words MATCH ? AND +rowid IN ({marks})"
-    scores = [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, (match, *chunks))]
-    return sorted(scores, key=lambda one: (-one[1], one[0]))
+def _score_matches(db: sqlite3.Connection, roots: Sequence[str], where: Condition, count: int) -> Ranked:
+    sql = f"{_BM25} WHERE words MATCH ? AND {where.sql or 1} ORDER BY cost, rowid LIMIT ?"
+    values = (" OR ".join(map(_quote_term, roots)), *where.values, count)
+    return [(int(chunk), -float(cost)) for chunk, cost in db.execute(sql, values)]

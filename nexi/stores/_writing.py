@@ -15,9 +15,10 @@ from typing import cast
 from msgspec.structs import astuple, replace
 
 from nexi import urls
+from nexi.errors import StoreError
 from nexi.stores import _faults, _scope
-from nexi.stores.schema import CHUNKS, IndexedBody, index_bodies, read_body, read_meta, set_meta, span_of, unindex_body
-from nexi.stores.vectors import Array, VectorReader, VectorWriter, empty_rows, unit_rows
+from nexi.stores._schema import CHUNKS, IndexedBody, index_bodies, read_body, read_meta, set_meta, span_of, unindex_body
+from nexi.stores._vectors import Array, VectorReader, VectorWriter, empty_rows, unit_rows
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
 MAX_HOLE_SHARE = 0.25
@@ -27,9 +28,7 @@ class StoreTransaction:
     """One transaction's work. `after_commit` blanks the slots it frees; below `min_holes` empty ones no vectors are moved."""
 
     def __init__(self, db: sqlite3.Connection, vectors: VectorWriter, min_holes: int) -> None:
-        self._db = db
-        self._min_holes = min_holes
-        self._vectors = vectors
+        self._db, self._vectors, self._min_holes = db, vectors, min_holes
         self._freed: list[tuple[int, int]] = []
         self._to_index: list[IndexedBody] = []
         self._wrote = False
@@ -94,8 +93,7 @@ class StoreTransaction:
     def forget_vectors(self) -> None:
         self._db.execute("UPDATE bodies SET slot = -1 WHERE slot >= 0")
         self._db.execute("INSERT OR IGNORE INTO unembedded SELECT id FROM chunks")
-        self._set_embedder("", 0)
-        self._begin_epoch(self._read_number("epoch") + 1, 0)
+        self._set_meta(embedder="", dims=0, epoch=self._read_number("epoch") + 1, slots=0, holes=0)
         self._next_slot()
 
     def after_commit(self) -> None:
@@ -112,23 +110,17 @@ class StoreTransaction:
         """Remember who makes the vectors, or refuse another."""
         stored_embedder, stored_dims = read_meta(self._db, "embedder"), self._read_number("dims")
         if not stored_dims:
-            self._set_embedder(embedder, dims)
+            self._set_meta(embedder=embedder, dims=dims)
         elif (stored_embedder, stored_dims) != (embedder, dims):
             raise _faults.other_embedder(stored_embedder, stored_dims, embedder, dims)
 
-    def _set_embedder(self, embedder: str, dims: int) -> None:
-        set_meta(self._db, "embedder", embedder)
-        set_meta(self._db, "dims", dims)
-
-    def _begin_epoch(self, epoch: int, slots: int) -> None:
-        """Name other files for the vectors: there so many slots are taken, and none of them is free."""
-        for key, value in (("epoch", epoch), ("slots", slots), ("holes", 0)):
+    def _set_meta(self, **values: str | int) -> None:
+        for key, value in values.items():
             set_meta(self._db, key, value)
 
     def _put_body(self, page: IndexedPage) -> int:
         """The body of this content; written anew where it is unknown or was cut another way."""
-        digest = digest_of(page)
-        fingerprint = fingerprint_of(page)
+        digest, fingerprint = digest_of(page), fingerprint_of(page)
         row = self._db.execute("SELECT id, fingerprint FROM bodies WHERE digest = ?", (digest,)).fetchone()
         if row and row[1] == fingerprint:
             return int(row[0])
@@ -189,13 +181,13 @@ class StoreTransaction:
 
     def _take_slots(self, body: int, count: int) -> int:
         slot = self._read_number("slots")
-        set_meta(self._db, "slots", slot + count)
+        self._set_meta(slots=slot + count)
         self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (slot, body))
         return slot
 
     def _free_slots(self, slot: int, count: int) -> None:
         self._freed.append((slot, count))
-        set_meta(self._db, "holes", self._read_number("holes") + count)
+        self._set_meta(holes=self._read_number("holes") + count)
 
     def _write_rows(self, slot: int, rows: Array) -> None:
         self._vectors.write(self._read_number("epoch"), slot, rows)
@@ -213,7 +205,7 @@ class StoreTransaction:
                 self._vectors.write(epoch + 1, end, vectors.rows[slot : slot + count])
                 self._db.execute("UPDATE bodies SET slot = ? WHERE id = ?", (end, body))
                 end += count
-            self._begin_epoch(epoch + 1, end)
+            self._set_meta(epoch=epoch + 1, slots=end, holes=0)
             self._freed.clear()
             self._wrote = True
         if self._wrote:
@@ -264,7 +256,8 @@ def count_words(page: IndexedPage) -> int:
 def check_chunks(page: IndexedPage) -> None:
     """Raise StoreError for a page with too many chunks, or with some that have a vector and some that have none."""
     if len(page.chunks) > CHUNKS:
-        raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
+        cause = f"{page.source.url} has {len(page.chunks)} chunks, and {CHUNKS} is the most"
+        raise StoreError("The page is too long to be stored", cause=cause, fix="Split it, or choose larger chunks.")
     _check_count(page)
 
 

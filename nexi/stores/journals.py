@@ -34,9 +34,9 @@ def check_journal(path: Path) -> None:
         raise StoreError(message, cause=cause, fix=fix, code="store_journal")
 
 
-def check_alone(path: Path, processes: Path = PROCESSES) -> None:
+def check_alone(path: Path) -> None:
     """Raise StoreError where another process has the store open: what it writes while the file is replaced would be lost."""
-    for process in _find_holders(str(path.resolve()), processes):
+    for process in _find_holders(str(path.resolve()), PROCESSES):
         if process != os.getpid():
             message = "The knowledge base is not repaired while another process uses it"
             cause = f"process {process} has {path} open, and what it stores during the repair would be lost"

@@ -16,21 +16,23 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import _faults, _thread, schema
+from nexi.stores import _faults, _schema, _thread
+from nexi.stores._reading import read_stats
+from nexi.stores._schema import CHUNKS, read_meta, set_meta
 from nexi.stores._scope import scope_condition
+from nexi.stores._vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
 from nexi.stores._words import Ranked
 from nexi.stores._writing import StoreTransaction, key_of
 from nexi.stores.journals import check_alone
-from nexi.stores.schema import CHUNKS, read_meta, set_meta
-from nexi.stores.vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
 from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 OnSaved = Callable[[int, int], None]
 
@@ -104,41 +106,43 @@ def _chunks_of(db: sqlite3.Connection, body: int, count: int) -> list[Row]:
 
 def _read_rows(db: sqlite3.Connection, table: str, columns: str) -> Iterator[Row]:
     """Every row that can be read: from the front, from the back, and between the two one by one."""
-    low = 0
-    for row in _until_damage(db, table, columns, "ASC"):
-        if row is None:
-            break
-        low = int(row[0])
-        yield row
+    low, tail = 0, list[Row]()
+    sql = f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY id"  # noqa: S608  # names of ours
+    try:
+        for row in db.execute(sql):
+            low = int(row[0])
+            yield row
+    except sqlite3.DatabaseError:
+        pass
     else:
         return
-    tail = [row for row in _until_damage(db, table, columns, "DESC") if row is not None and int(row[0]) > low]
+    with suppress(sqlite3.DatabaseError):
+        for row in db.execute(f"{sql} DESC"):
+            if int(row[0]) > low:
+                tail.append(row)
     high = int(tail[-1][0]) if tail else low + CHUNKS
     yield from (row for row in (_read_row(db, table, columns, number) for number in range(low + 1, high)) if row)
     yield from reversed(tail)
 
 
-def _until_damage(db: sqlite3.Connection, table: str, columns: str, order: str) -> Iterator[Row | None]:
-    """Rows in order, and None in the place of the first that cannot be read."""
-    try:
-        yield from db.execute(f"SELECT {columns} FROM {table} NOT INDEXED ORDER BY id {order}")  # noqa: S608
-    except sqlite3.DatabaseError:
-        yield None
-
-
 def _read_row(db: sqlite3.Connection, table: str, columns: str, number: int) -> Row | None:
-    row: Row | None = None
-    with suppress(sqlite3.DatabaseError):
-        row = db.execute(f"SELECT {columns} FROM {table} NOT INDEXED WHERE id = ?", (number,)).fetchone()  # noqa: S608
+    sql = f"SELECT {columns} FROM {table} NOT INDEXED WHERE id = ?"  # noqa: S608
+    row: Row | None = _read_or(None, lambda: db.execute(sql, (number,)).fetchone())
     return row
+
+
+def _read_or(default: T, read: Callable[[], T]) -> T:
+    """What is read, or this where it is damaged."""
+    try:
+        return read()
+    except (sqlite3.DatabaseError, ValueError):
+        return default
 
 
 @dataclass
 class _SavedPages:
     """What the damaged file gave, and what it did not."""
 
-    pages: int = 0
-    chunks: int = 0
     lost_chunks: int = 0
     lost_sources: list[str] = field(default_factory=list)
     missing_bodies: int = 0  # by the file's own count of its pages
@@ -152,7 +156,9 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
             check_alone(path)
-            saved_pages = _copy_pages(db, path, fresh, on_saved) if _names_tables(db) else None
+            # the list of tables is on the first page
+            tables = _read_or(list[Row](), lambda: db.execute("SELECT name FROM sqlite_master").fetchall())
+            saved_pages = _copy_pages(db, path, fresh, on_saved) if {row[0] for row in tables} >= _TABLES else None
         if saved_pages is None:  # its pages are copied outside SQLite, which must not have the file open then
             saved_pages = _save_headless(path, grafted, fresh, on_saved)
         check_alone(path)
@@ -187,19 +193,11 @@ def _save_headless(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) ->
     return _SavedPages()
 
 
-def _names_tables(db: sqlite3.Connection) -> bool:
-    """Whether the list of tables, which is on the first page, can be read, and ours are in it."""
-    try:
-        return {str(row[0]) for row in db.execute("SELECT name FROM sqlite_master")} >= _TABLES
-    except sqlite3.DatabaseError:
-        return False
-
-
 def _graft_first_page(path: Path, copy: Path) -> bool:
     """Write a copy of the file, with its journal, that has a first page again; False where that cannot help."""
     # Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only
     # the counters in it are of the file at hand.
-    with closing(_thread.open_database(copy, lambda db: schema.prepare_tables(db, copy))) as new:
+    with closing(_thread.open_database(copy, lambda db: _schema.prepare_tables(db, copy))) as new:
         new.execute("PRAGMA journal_mode=DELETE")
         size = int(new.execute("PRAGMA page_size").fetchone()[0])
     with copy.open("rb") as file:
@@ -224,16 +222,14 @@ def _remove_file(path: Path) -> None:
 
 
 def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
-    from nexi.stores._reading import read_stats
-
-    with closing(_thread.open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
+    with closing(_thread.open_database(path, lambda db: _schema.prepare_tables(db, path))) as db:
         now = read_stats(db)
     return replace(report, sources=now.sources, chunks=now.chunks, unembedded=now.unembedded)
 
 
 def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
     try:
-        if schema.version_of(db, path) == 0:
+        if _schema.version_of(db, path) == 0:
             return not has_lost_content(path)
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             return False
@@ -263,22 +259,19 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     _remove_file(fresh)
     saved_pages, vectors = _SavedPages(), VectorWriter(path)
     old_vectors = _read_vectors(db, path)
-    embedder = ""
-    with suppress(sqlite3.DatabaseError):
-        embedder = read_meta(db, "embedder")
-    with closing(_thread.open_database(fresh, lambda new: schema.prepare_tables(new, fresh))) as new:
+    embedder = _read_or("", lambda: read_meta(db, "embedder"))
+    with closing(_thread.open_database(fresh, lambda new: _schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)  # the old vectors are still read
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
-        version = schema.VERSION
-        with suppress(sqlite3.DatabaseError):
-            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        version = _read_or(_schema.VERSION, lambda: int(db.execute("PRAGMA user_version").fetchone()[0]))
         sources = list(_read_rows(db, "sources", _SOURCE + (_DATES if version >= 6 else "")))
         for start in range(0, len(sources), BATCH_SIZE):
             batch = list(_saved_pages(db, sources[start : start + BATCH_SIZE], bodies, old_vectors, saved_pages))
-            _thread.in_transaction(new, partial(StoreTransaction(new, vectors, schema.MIN_HOLES).put, batch, embedder))
+            _thread.in_transaction(new, partial(StoreTransaction(new, vectors, _schema.MIN_HOLES).put, batch, embedder))
             on_saved(min(start + BATCH_SIZE, len(sources)), len(sources))
         saved_pages.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
-        saved_pages.missing_bodies = max(0, _counted_bodies(db) - _counted_bodies(new))
+        body_count = _read_or(0, lambda: int(read_meta(db, "pages") or 0))  # as the file itself says
+        saved_pages.missing_bodies = max(0, body_count - int(read_meta(new, "pages")))
         new.execute("PRAGMA journal_mode=DELETE")
     vectors.close()
     return saved_pages
@@ -292,14 +285,6 @@ def _named_keys(db: sqlite3.Connection) -> set[str]:
             for (key,) in db.execute(f"SELECT key FROM sources INDEXED BY sqlite_autoindex_sources_1 ORDER BY key {order}"):  # noqa: S608
                 keys.add(str(key))
     return keys
-
-
-def _counted_bodies(db: sqlite3.Connection) -> int:
-    """How many texts the store says it has; 0 where it cannot say."""
-    try:
-        return int(read_meta(db, "pages") or 0)
-    except (sqlite3.DatabaseError, ValueError):
-        return 0
 
 
 def _saved_pages(
@@ -323,10 +308,7 @@ def _saved_pages(
 
 
 def _parse_tags(text: str) -> tuple[str, ...]:
-    try:
-        return tuple(str(tag) for tag in json.loads(text))
-    except ValueError:
-        return ()
+    return _read_or((), lambda: tuple(str(tag) for tag in json.loads(text)))
 
 
 def _journal_files(path: Path) -> tuple[Path, Path]:

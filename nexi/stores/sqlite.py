@@ -17,12 +17,12 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.stores import _faults, _reading, salvage
 from nexi.stores._reading import Nearest
+from nexi.stores._schema import MIN_HOLES, prepare_tables
 from nexi.stores._scope import Condition, scope_condition
 from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
+from nexi.stores._vectors import FirstPass, VectorReader, VectorWriter
 from nexi.stores._words import MAX_SCORED, WordIndex
 from nexi.stores._writing import StoreTransaction, key_of
-from nexi.stores.schema import MIN_HOLES, prepare_tables
-from nexi.stores.vectors import DEFAULT_FIRST_PASS, FirstPass, VectorReader, VectorWriter
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 __all__ = ["SqliteStore"]
@@ -35,10 +35,7 @@ class StoreLimits(Struct, frozen=True):
 
     max_scored: int = MAX_SCORED
     min_holes: int = MIN_HOLES
-    first_pass: FirstPass = DEFAULT_FIRST_PASS
-
-
-DEFAULT_LIMITS = StoreLimits()
+    first_pass: FirstPass = FirstPass()
 
 
 class SqliteStore:
@@ -46,7 +43,7 @@ class SqliteStore:
 
     name = "sqlite"
 
-    def __init__(self, path: Path, *, busy_s: float = BUSY_S, limits: StoreLimits = DEFAULT_LIMITS) -> None:
+    def __init__(self, path: Path, *, busy_s: float = BUSY_S, limits: StoreLimits = StoreLimits()) -> None:  # noqa: B008 a frozen value
         self._path, self._limits = path, limits
         open_thread = partial(
             SqliteThread, path, lambda db: prepare_tables(db, path), busy_s=busy_s, check_file=self._refuse_lost_content
@@ -76,8 +73,9 @@ class SqliteStore:
 
     async def link(self, source: StoredSource) -> bool:
         # Looked up first without the lock of a writer: what is indexed is new as a rule.
-        is_known = await self._run_reading(lambda db: _reading.has_body(db, source.digest))
-        return is_known and await self._run_writing(lambda writing: writing.link(source))
+        sql = "SELECT 1 FROM bodies WHERE digest = ?"
+        body = await self._run_reading(lambda db: db.execute(sql, (source.digest,)).fetchone())
+        return body is not None and await self._run_writing(lambda writing: writing.link(source))
 
     async def remove(self, urls: Sequence[str]) -> int:
         return await self._run_writing(lambda writing: writing.remove(urls))
@@ -125,8 +123,7 @@ class SqliteStore:
         return await self._run_reading(lambda db: _reading.list_unembedded(db, count))
 
     async def stats(self) -> StoreStats:
-        counts = await self._run_reading(_reading.read_stats)
-        return replace(counts, bytes=salvage.size_of(self._path), damage=self._damage)
+        return replace(await self._run_reading(_reading.read_stats), bytes=salvage.size_of(self._path), damage=self._damage)
 
     async def repair(self, on_saved: Callable[[int, int], None] = lambda count, total: None) -> StoreRepair:
         """Nothing is changed where nothing is damaged."""

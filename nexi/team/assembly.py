@@ -76,7 +76,7 @@ class Team:
         await asyncio.to_thread(self.database.close)
 
     def state_of(self, owner: str) -> PostgresState:
-        from nexi.stores.pgvector import PgvectorStore
+        from nexi.stores.pgvector.store import PgvectorStore
 
         knowledge = PgvectorStore(self.database, None if owner == TEAM else owner)
         open_knowledge = partial(PgvectorStore, self.database)  # of another person

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult
-from nexi.backends.container.patience import Patience
+from nexi.backends.container._patience import Patience, Time
+from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult, Runner
 
 IMAGE = "docker.io/searxng/searxng:latest"
 
 
-class FakeTime:
+class FakeTime(Time):
     """Waiting moves it on at once."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Container:
 
 
 @dataclass
-class FakeEngine:
+class FakeEngine(Runner):
     """Runner and engine in one; a test changes its fields to make it fail."""
 
     commands: tuple[str, ...] = ("docker",)

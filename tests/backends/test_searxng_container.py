@@ -21,10 +21,10 @@ from msgspec.structs import replace
 from nexi.app import Nexi
 from nexi.app.factory import container_options
 from nexi.backends.container import ContainerStatus, Lifecycle, Options
+from nexi.backends.container._patience import Patience, Time
 from nexi.backends.container._state import State, User, decode_state, process_began
 from nexi.backends.container.backend import FAILED_FOR_S, ContainerBackend
-from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult, SystemRunner, image_reference
-from nexi.backends.container.patience import Patience, RealTime
+from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult, Runner, image_reference
 from nexi.config import Config
 from nexi.errors import BackendError, ConfigError, StoreError
 from nexi.types import Hit, Query
@@ -109,7 +109,7 @@ def test_two_seats_in_one_process_are_two_users(world: World) -> None:
 
 
 def test_many_who_start_at_once_make_one_container(world: World) -> None:
-    world.clock = RealTime()  # type: ignore[assignment]
+    world.clock = Time()  # type: ignore[assignment]
     threads = [threading.Thread(target=world.join, args=(1 + n % 3,)) for n in range(8)]
     for thread in threads:
         thread.start()
@@ -421,15 +421,15 @@ def test_an_image_is_named_in_full(image: str, full: str) -> None:
 
 def test_a_command_is_run_with_what_it_says_and_its_code() -> None:
     words = (sys.executable, "-c", "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
-    assert SystemRunner().run(words, Patience(30, RealTime())) == CommandResult(3, "out\n", "err\n")
-    assert SystemRunner().run(("no-such-command-here",), Patience(5, RealTime())).code == 127
-    assert (SystemRunner().has_command("no-such-command-here"), SystemRunner().has_command("sh")) == (False, True)
+    assert Runner().run(words, Patience(30, Time())) == CommandResult(3, "out\n", "err\n")
+    assert Runner().run(("no-such-command-here",), Patience(5, Time())).code == 127
+    assert (Runner().has_command("no-such-command-here"), Runner().has_command("sh")) == (False, True)
 
 
 def test_a_command_is_ended_when_the_caller_gives_up() -> None:
-    patience = Patience(600, RealTime())
+    patience = Patience(600, Time())
     threading.Timer(0.2, patience.give_up).start()
-    done = SystemRunner().run((sys.executable, "-c", "import time; time.sleep(600)"), patience)
+    done = Runner().run((sys.executable, "-c", "import time; time.sleep(600)"), patience)
     assert done.code == TOOK_TOO_LONG
 
 
@@ -512,7 +512,7 @@ async def test_a_cancelled_search_gives_up_the_start(world: World) -> None:
         raise BackendError("given up")
 
     lifecycle.join = join  # type: ignore[method-assign]
-    lifecycle.patience = lambda seconds: Patience(seconds, RealTime())  # type: ignore[method-assign]
+    lifecycle.patience = lambda seconds: Patience(seconds, Time())  # type: ignore[method-assign]
     backend = ContainerBackend(lifecycle, lambda url: Pages(url, []))
     search = asyncio.create_task(backend.search(Query("a")))
     await started.wait()

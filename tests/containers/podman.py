@@ -15,7 +15,7 @@ import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from nexi.backends.container.engine import SystemRunner
+from nexi.backends.container.engine import Runner
 
 IMAGE = "localhost/searxng-stand-in"
 NEEDED = ("podman", "busybox")
@@ -54,7 +54,7 @@ runroot = "{folder}/run"
 """
 
 
-class OnlyPodman(SystemRunner):
+class OnlyPodman(Runner):
     """A docker beside it is left alone."""
 
     def has_command(self, command: str) -> bool:

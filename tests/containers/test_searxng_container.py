@@ -125,7 +125,7 @@ def test_a_port_that_is_taken_is_named(config: Config) -> None:
 
 
 async def test_a_search_starts_it_and_finds_what_it_serves(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nexi.backends.container.SystemRunner", podman.OnlyPodman)
+    monkeypatch.setattr("nexi.backends.container.Runner", podman.OnlyPodman)
     async with Nexi(config) as nexi:
         outcome = await nexi.find("moon")
         assert running(config)

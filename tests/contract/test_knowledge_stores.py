@@ -49,7 +49,7 @@ def require_distances(request: pytest.FixtureRequest) -> None:
 def make_postgres(request: pytest.FixtureRequest) -> KnowledgeStore:
     require_distances(request)
     database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
-    from nexi.stores.pgvector import PgvectorStore
+    from nexi.stores.pgvector.store import PgvectorStore
 
     empty_team_collection(database)
     return PgvectorStore(database, make_person())
@@ -516,7 +516,7 @@ async def make_stores(request: pytest.FixtureRequest, kind: str) -> tuple[Knowle
         return QdrantStore(client, person="ada"), QdrantStore(client, person="eve"), QdrantStore(client, person="team")
     require_distances(request)
     database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
-    from nexi.stores.pgvector import PgvectorStore
+    from nexi.stores.pgvector.store import PgvectorStore
 
     empty_team_collection(database)
     ada, eve = (PgvectorStore(database, make_person()) for _ in range(2))
@@ -561,7 +561,7 @@ async def make_sharing_stores(
 ) -> tuple[KnowledgeStore, KnowledgeStore, KnowledgeStore, Callable[[bool], None]]:
     """The stores of Ada, Eve and Bob, and what lets Eve read Ada's or takes it back."""
     database, make_person = request.getfixturevalue("database"), request.getfixturevalue("make_person")
-    from nexi.stores.pgvector import PgvectorStore
+    from nexi.stores.pgvector.store import PgvectorStore
     from nexi.team.postgres.sharing import PostgresKnowledgeSharing
 
     ada, eve, bob = (make_person() for _ in range(3))
@@ -625,7 +625,7 @@ async def test_postgres_without_pgvector_stores_words_and_computes_the_vectors_o
     request: pytest.FixtureRequest,
 ) -> None:
     admin, postgres = request.getfixturevalue("database"), request.getfixturevalue("postgres")
-    from nexi.stores.pgvector import PgvectorStore
+    from nexi.stores.pgvector.store import PgvectorStore
     from nexi.team.postgres.database import Database
 
     admin.fetch("create role unprivileged login")

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from nexi.errors import StoreError
-from nexi.stores import vectors
+from nexi.stores import _vectors
 from nexi.stores.sqlite import SqliteStore
 from nexi.types import Chunk, IndexedPage, StoredSource, StoreRepair
 from tests.faults.knowledge_child import CHUNKS, page
@@ -134,7 +134,7 @@ async def test_vectors_that_cannot_be_written_undo_the_page(
     def fails(fd: int) -> None:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(vectors.os, "fsync", fails)
+    monkeypatch.setattr(_vectors.os, "fsync", fails)
     with pytest.raises(StoreError) as failed:
         await store.put([page("a", 2)], embedder="child")
     monkeypatch.undo()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.events import Delta, Fact
-from nexi.knowledge.agentic import Web, agentic_search
+from nexi.knowledge.agentic import AgenticSearch, Web
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.retrieval import Retriever
@@ -90,7 +90,7 @@ class World:
         return await self.web.fetch(url, FetchLimits())
 
     async def ask(self, question: str, settings: KnowledgeSettings | None = None) -> dict[str, Any]:
-        return await agentic_search(
+        return await AgenticSearch(
             question,
             retriever=self.retriever,
             indexer=self.indexer,
@@ -98,7 +98,7 @@ class World:
             web=Web(self.search, self.read),
             emit=self.said,
             settings=settings or KnowledgeSettings(),
-        )
+        ).run()
 
 
 def saying(value: object) -> Reply:

@@ -130,7 +130,7 @@ def test_a_huge_page_gets_larger_chunks_instead_of_too_many() -> None:
 async def test_the_queue_keeps_what_a_run_reads_without_making_it_wait(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     async with asyncio.TaskGroup() as tasks:
-        queue = IndexQueue(kept.indexer, tasks=tasks, emit=kept.said)
+        queue = IndexQueue(kept.indexer.index, tasks=tasks, emit=kept.said)
         assert [queue.offer(Page(f"{URL}{i}", f"Owl number {i}.")) for i in range(3)] == [True] * 3
         assert kept.said.facts == []
         await queue.drain(10.0)
@@ -148,7 +148,7 @@ async def test_what_does_not_fit_or_comes_too_late_is_said(tmp_path: Path) -> No
 
     kept.indexer.index = never  # type: ignore[method-assign]
     async with asyncio.TaskGroup() as tasks:
-        queue = IndexQueue(kept.indexer, tasks=tasks, emit=kept.said, size=1)
+        queue = IndexQueue(kept.indexer.index, tasks=tasks, emit=kept.said, size=1)
         assert [queue.offer(Page(URL, "Owl.")), queue.offer(Page(URL, "Owl."))] == [True, False]
         await queue.drain(0.0)
     assert kept.said.of(Warned) == [Warned("not_indexed", "2 of the pages that were read are not in the knowledge store")]
@@ -166,7 +166,7 @@ async def test_a_page_the_store_refuses_does_not_stop_the_queue(tmp_path: Path) 
 
     kept.indexer.index = full  # type: ignore[method-assign]
     async with asyncio.TaskGroup() as tasks:
-        queue = IndexQueue(kept.indexer, tasks=tasks, emit=kept.said)
+        queue = IndexQueue(kept.indexer.index, tasks=tasks, emit=kept.said)
         for url in (URL, URL + "2"):
             queue.offer(Page(url, "Owl."))
         await queue.drain(10.0)

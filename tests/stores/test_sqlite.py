@@ -18,11 +18,11 @@ from msgspec import structs
 
 from nexi.errors import StoreError
 from nexi.install import install_command
-from nexi.stores import salvage, schema
+from nexi.stores import _schema, salvage
 from nexi.stores._thread import SqliteThread, open_database
+from nexi.stores._vectors import FirstPass, VectorWriter
 from nexi.stores._writing import StoreTransaction, check_chunks, vector_length
 from nexi.stores.sqlite import SqliteStore, StoreLimits
-from nexi.stores.vectors import FirstPass, VectorWriter
 from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreStats
 
@@ -72,7 +72,7 @@ async def test_a_store_of_version_1_is_brought_up_to_date(path: Path) -> None:
     finally:
         await store.aclose()
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+        assert db.execute("PRAGMA user_version").fetchone() == (_schema.VERSION,)
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
@@ -110,7 +110,7 @@ async def test_a_store_of_a_former_version_finds_the_same_and_can_be_changed(pat
     assert (await again.repair()).chunks == 2
     await again.aclose()
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+        assert db.execute("PRAGMA user_version").fetchone() == (_schema.VERSION,)
         tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE sql LIKE 'CREATE VIRTUAL%'")}
         assert tables == {"words", "word_places"}
 
@@ -191,7 +191,7 @@ async def test_a_removed_page_leaves_nothing_in_any_table(path: Path, store: Sql
 
 def read_generation(path: Path) -> int:
     with closing(sqlite3.connect(path)) as db:
-        return int(schema.read_meta(db, "generation"))
+        return int(_schema.read_meta(db, "generation"))
 
 
 async def test_every_change_begins_a_generation(store: SqliteStore, path: Path) -> None:
@@ -201,7 +201,7 @@ async def test_every_change_begins_a_generation(store: SqliteStore, path: Path) 
     for change in (
         store.put([IndexedPage(StoredSource("https://n.example/1", digest="1"), (Chunk("alpha"),))]),
         store.link(StoredSource("https://copy.example/1", digest="1")),
-        store.add_vectors({str(schema.CHUNKS): vectors}, embedder="e"),
+        store.add_vectors({str(_schema.CHUNKS): vectors}, embedder="e"),
         store.forget_vectors(),
         store.remove(["https://n.example/1"]),
     ):
@@ -244,13 +244,13 @@ async def test_vectors_move_to_other_files_when_more_than_a_quarter_of_their_row
 
 
 def test_content_that_another_process_removed_meanwhile_is_not_linked(path: Path) -> None:
-    with closing(open_database(path, lambda db: schema.prepare_tables(db, path))) as db:
+    with closing(open_database(path, lambda db: _schema.prepare_tables(db, path))) as db:
         linking = StoreTransaction(db, VectorWriter(path), min_holes=0)
         assert linking.link(StoredSource("https://n.example/1", digest="gone")) is False
 
 
 def test_a_page_has_as_many_chunks_as_its_ids_can_tell_apart() -> None:
-    source, chunks = StoredSource("https://n.example/1"), (Chunk("alpha"),) * schema.CHUNKS
+    source, chunks = StoredSource("https://n.example/1"), (Chunk("alpha"),) * _schema.CHUNKS
     check_chunks(IndexedPage(source, chunks))
     with pytest.raises(StoreError, match="too long"):
         check_chunks(IndexedPage(source, (*chunks, Chunk("beta"))))
@@ -414,15 +414,15 @@ def test_a_store_that_another_process_makes_between_two_statements_is_opened(pat
         statements.append(statement)
         if len(statements) == number + 1:
             with suppress(sqlite3.OperationalError):  # the store is locked: the first one was faster
-                others.append(open_database(path, lambda db: schema.prepare_tables(db, path), busy_s=0))
+                others.append(open_database(path, lambda db: _schema.prepare_tables(db, path), busy_s=0))
 
     def prepare(db: sqlite3.Connection) -> None:
         db.set_trace_callback(make_tables_elsewhere)
-        schema.prepare_tables(db, path)
+        _schema.prepare_tables(db, path)
         db.set_trace_callback(None)
 
     with closing(open_database(path, prepare)) as opened:
-        assert schema.version_of(opened, path) == schema.VERSION
+        assert _schema.version_of(opened, path) == _schema.VERSION
     for other in others:
         other.close()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nexi.events import RunFinished, RunStarted
-from nexi.stores.pgvector import PgvectorStore
+from nexi.stores.pgvector.store import PgvectorStore
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.people import People, Quotas
 from nexi.team.postgres.runs import prune_expired

@@ -18,9 +18,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.backends.container import settings
+from nexi.backends.container._patience import Patience, Time
 from nexi.backends.container._state import State, StateFile, User, process_began
-from nexi.backends.container.engine import ContainerEngine, Runner, SystemRunner, choose_engine, image_reference
-from nexi.backends.container.patience import Patience, RealTime, Time
+from nexi.backends.container.engine import ContainerEngine, Runner, choose_engine, image_reference
 from nexi.errors import BackendError, NexiError
 
 POLL_S = 0.25
@@ -91,16 +91,11 @@ class Lifecycle:
         pid: int | None = None,
     ) -> None:
         self.options = options
-        self._runner = runner or SystemRunner()
-        self._healthy = healthy
-        self._clock = clock or RealTime()
+        self._runner, self._healthy, self._clock = runner or Runner(), healthy, clock or Time()
         self._file = StateFile(options.state_dir, began)
+        self.state_path = self._file.path
         pid = pid or os.getpid()
         self._me = User(pid, began(pid), secrets.token_hex(4))
-
-    @property
-    def state_path(self) -> Path:
-        return self._file.path
 
     def patience(self, seconds: float) -> Patience:
         return Patience(seconds, self._clock)
@@ -132,8 +127,7 @@ class Lifecycle:
         """Keep it no longer. It ends now, or with the last process that uses it unless `force` is given. Raises NexiError."""
         with self._file.hold_lock(patience):
             state = self._file.read()
-            state = state and replace(state, kept=False, users=() if force else state.users)
-            return self._save_or_stop(state, patience)
+            return self._save_or_stop(state and replace(state, kept=False, users=() if force else state.users), patience)
 
     def status(self, patience: Patience) -> ContainerStatus:
         """How it is, after users that are gone were swept. Raises NexiError."""

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.container.patience import Patience
+from nexi.backends.container._patience import Patience
 from nexi.errors import BackendError
 from nexi.files import PRIVATE_FILE, make_private_directory, replace_file, take_lock, translate_os_errors
 
@@ -67,8 +67,7 @@ class StateFile:
     """The file under NEXI_HOME/state. Everything but `path` is used while the lock is held."""
 
     def __init__(self, folder: Path, began: Callable[[int], str]) -> None:
-        self.path = folder / FILE
-        self._lock = folder / LOCK
+        self.path, self._lock = folder / FILE, folder / LOCK
         self._began = began
 
     @contextmanager

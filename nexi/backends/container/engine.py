@@ -10,14 +10,14 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from msgspec import Struct
 
-from nexi.backends.container.patience import Patience
+from nexi.backends.container._patience import Patience
 from nexi.errors import BackendError
 
-__all__ = ["ContainerEngine", "Runner", "SystemRunner", "choose_engine", "image_reference"]
+__all__ = ["ContainerEngine", "Runner", "choose_engine", "image_reference"]
 
 COMMANDS = ("docker", "podman")
 INNER_PORT = 8080
@@ -32,29 +32,18 @@ INSTALL_FIX = "install docker or podman, or set SEARXNG_URL to an instance that 
 
 
 class CommandResult(Struct, frozen=True):
-    """How a command ended."""
-
     code: int
     out: str = ""
     err: str = ""
 
     @property
     def last_output(self) -> str:
-        """Its last words, on one line."""
         lines = [line.strip() for line in (self.err or self.out).splitlines() if line.strip()]
         return " ".join(lines[-3:])[-500:] or f"exit code {self.code}"
 
 
-class Runner(Protocol):
-    """Runs commands. One that takes too long is ended, and its code is TOOK_TOO_LONG."""
-
-    def has_command(self, command: str) -> bool: ...
-
-    def run(self, words: Sequence[str], patience: Patience) -> CommandResult: ...
-
-
-class SystemRunner:
-    """Real commands, found on PATH."""
+class Runner:
+    """Runs commands that are on PATH. One that takes too long is ended, and its code is TOOK_TOO_LONG."""
 
     def has_command(self, command: str) -> bool:
         return shutil.which(command) is not None
@@ -91,11 +80,8 @@ def _read_tail(file: IO[bytes]) -> str:
 
 
 class ContainerEngine:
-    """One container engine, by the name of its command."""
-
     def __init__(self, command: str, runner: Runner) -> None:
-        self.command = command
-        self._runner = runner
+        self.command, self._runner = command, runner
 
     def ask(self, patience: Patience, *words: str) -> CommandResult:
         """Run a command that needs no long time."""

@@ -14,10 +14,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.backends.replies import check_status, plain_line, service_message
+from nexi.backends._replies import check_status, plain_line, read_rows, service_message
 from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, HttpBackend
 from nexi.backends.services import papers, programs, reference, web
-from nexi.backends.services.form import Caller, ServiceForm, dig
+from nexi.backends.services._form import Caller, ServiceForm, dig
 from nexi.errors import BackendError
 from nexi.routing.table import SERVICES
 from nexi.types import Hit, Query
@@ -73,8 +73,8 @@ class ServiceDialect(Struct, frozen=True):
             return []
         if not isinstance(rows, list):
             raise _wrong_shape(self._title, data, self.form.rows)
-        hits = (self.form.read_row(row) for row in rows if isinstance(row, dict))
-        return [hit for hit in hits if hit]
+        hits = map(self.form.read_row, read_rows(rows))
+        return [hit for hit in hits if hit and hit.url]
 
     def _read_json(self, status: int, headers: Mapping[str, str], body: bytes) -> Any:
         key_setting = f"api_keys.{self.name}" if self.caller.key else ""

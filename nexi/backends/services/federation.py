@@ -7,7 +7,7 @@ by itself, as `nexi doctor` does, this backend asks the same members without the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -32,14 +32,9 @@ class OpenServices:
     filters = frozenset({"site", "time", "language", "focus"})  # each member says for itself what it ignores
 
     def __init__(self, builders: Mapping[str, Callable[[], SearchBackend]], rate_meaning: RateMeaning | None = None) -> None:
-        self._builders = builders
-        self._rate_meaning = rate_meaning
+        self._builders, self._rate_meaning = builders, rate_meaning
         self._members: dict[str, SearchBackend] = {}
-
-    @property
-    def services(self) -> Collection[str]:
-        """The names of all that may be asked."""
-        return self._builders.keys()
+        self.services = builders.keys()  # the names of all that may be asked
 
     def route(self, query: Query) -> Route:
         """The services for a query. A model may be asked what it means, so this belongs off the event loop."""
@@ -52,8 +47,7 @@ class OpenServices:
 
     def phrase(self, query: Query, service: str) -> Query:
         """The query in the words of a service; a focus is the route's, and stays for the general web alone."""
-        is_web = "site" in SERVICES[service].filters
-        return phrase_query(query if is_web else replace(query, focus=""), service)
+        return phrase_query(query if "site" in SERVICES[service].filters else replace(query, focus=""), service)
 
     async def search(self, query: Query) -> list[Hit]:
         async def ask_member(choice: Choice) -> SearchOutcome:

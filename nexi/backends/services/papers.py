@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from nexi.answers.papers import read_title_standing
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import (
+from nexi.backends.services._form import (
     Caller,
     Row,
     ServiceForm,
@@ -64,12 +64,12 @@ def _read_paper(name: str, row: Row) -> Paper:
 def _build_hit(
     name: str, row: Row, url: str, paper: Paper, *, about: str = "", published: str = "", extra: Iterable[str] = ()
 ) -> Hit | None:
-    """A hit whose snippet begins with what kind of paper it is; without an address or a title there is none."""
+    """A hit whose snippet begins with what kind of paper it is; without a title there is none."""
     paths = _PATHS[name]
     title = read_line(row, *paths.get("title", ("title",)))
     about = about or read_line(row, *paths.get("about", ()))
     published = published or read_day(row, *paths.get("day", ()))
-    if not (url and title):
+    if not title:
         return None
     if not paper.standing and (standing := read_title_standing(title)):
         paper = replace(paper, standing=standing)
@@ -149,7 +149,8 @@ def _read_numbers(row: Row, path: str) -> list[int]:
 def read_crossref_updates(row: Row) -> tuple[str, str]:
     """The standing that notices give a paper, and the address of the gravest one; Retraction Watch's are among them."""
     # Some publishers retract a paper in its own record, which then updates itself. A paper that was reinstated is sound again.
-    own = [update for update in dig_rows(row, "update-to") if _same_doi(update, row)]
+    doi = read_doi(read_line(row, "DOI"))
+    own = [update for update in dig_rows(row, "update-to") if read_doi(read_line(update, "DOI")) == doi]
     standing, notice = "", ""
     updates = [*dig_rows(row, "updated-by"), *own]
     for update in sorted(updates, key=lambda update: _read_numbers(update, "updated.date-parts.0")):
@@ -159,12 +160,9 @@ def read_crossref_updates(row: Row) -> tuple[str, str]:
         if kind == "reinstatement":
             standing, notice = "", ""
         elif grave and (standing != "retracted" or (grave == "retracted" and not notice)):
-            standing, notice = grave, "" if _same_doi(update, row) else _doi_url(read_doi(read_line(update, "DOI")))
+            notice_doi = read_doi(read_line(update, "DOI"))
+            standing, notice = grave, "" if notice_doi == doi else _doi_url(notice_doi)
     return standing, notice
-
-
-def _same_doi(update: Row, row: Row) -> bool:
-    return read_doi(read_line(update, "DOI")) == read_doi(read_line(row, "DOI"))
 
 
 def _join_names(row: Row, path: str) -> tuple[str, ...]:

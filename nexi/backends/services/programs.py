@@ -6,7 +6,7 @@ import re
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, Row, ServiceForm, join_parts, read_day, read_line, read_web_url, search_by
+from nexi.backends.services._form import Caller, Row, ServiceForm, join_parts, read_day, read_line, read_web_url, search_by
 from nexi.types import Hit, Query
 
 __all__ = ["FORMS"]
@@ -31,10 +31,10 @@ def read_github(row: Row) -> Hit | None:
     url, name = read_web_url(row, "html_url"), read_line(row, "full_name")
     if not name:
         place = join_parts((read_line(row, "repository.full_name"), read_line(row, "path")))
-        return Hit(url, place, read_line(row, "repository.description"), "", "github") if url and place else None
+        return Hit(url, place, read_line(row, "repository.description"), "", "github") if place else None
     stars, licence = read_line(row, "stargazers_count"), read_line(row, "license.spdx_id")
     facts = (read_line(row, "language"), f"{stars} stars" if stars else "", licence, read_line(row, "description"))
-    return Hit(url, name, join_parts(facts), read_day(row, "pushed_at", "updated_at"), "github") if url else None
+    return Hit(url, name, join_parts(facts), read_day(row, "pushed_at", "updated_at"), "github")
 
 
 def read_pypi(row: Row) -> Hit | None:
@@ -52,7 +52,7 @@ def read_npm(row: Row) -> Hit | None:
     name, version = read_line(row, "package.name"), read_line(row, "package.version")
     url = read_web_url(row, "package.links.npm") or (f"https://www.npmjs.com/package/{name}" if name else "")
     facts = (f"version {version}", read_line(row, "package.license"), read_line(row, "package.description"))
-    return Hit(url, f"{name} {version}", join_parts(facts), read_day(row, "package.date"), "npm") if name and url else None
+    return Hit(url, f"{name} {version}", join_parts(facts), read_day(row, "package.date"), "npm") if name else None
 
 
 def read_crates(row: Row) -> Hit | None:

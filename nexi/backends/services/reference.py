@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, Row, ServiceForm, join_parts, read_line, read_lines, read_web_url, search_by
+from nexi.backends.services._form import Caller, Row, ServiceForm, join_parts, read_line, read_lines, read_web_url, search_by
 from nexi.types import Hit, Query
 
 __all__ = ["FORMS"]

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nexi.backends.sender import BackendRequest
-from nexi.backends.services.form import Caller, Row, ServiceForm, dig, join_parts, read_day, read_line, read_web_url, search_by
+from nexi.backends.services._form import Caller, Row, ServiceForm, dig, join_parts, read_day, read_line, read_web_url, search_by
 from nexi.text.languages import name_language
 from nexi.types import Hit, Query
 
@@ -16,16 +16,13 @@ MARGINALIA_PUBLIC_KEY = "public"  # the key that its documentation gives to ever
 GDELT_SPANS = {"d": "1d", "w": "1w", "m": "1months", "y": "3months"}
 
 
-def read_marginalia(row: Row) -> Hit | None:
-    url = read_web_url(row, "url")
-    return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "marginalia") if url else None
+def read_marginalia(row: Row) -> Hit:
+    return Hit(read_web_url(row, "url"), read_line(row, "title"), read_line(row, "description"), "", "marginalia")
 
 
-def read_mwmbl(row: Row) -> Hit | None:
+def read_mwmbl(row: Row) -> Hit:
     """Title and extract come in pieces, the words that match apart from the others."""
-    url = read_web_url(row, "url")
-    title, extract = (_join_pieces(row.get(name)) for name in ("title", "extract"))
-    return Hit(url, title, extract, "", "mwmbl") if url else None
+    return Hit(read_web_url(row, "url"), _join_pieces(row.get("title")), _join_pieces(row.get("extract")), "", "mwmbl")
 
 
 def _join_pieces(value: Any) -> str:
@@ -34,9 +31,8 @@ def _join_pieces(value: Any) -> str:
     return read_line({"text": value}, "text")
 
 
-def read_yacy(row: Row) -> Hit | None:
-    url = read_web_url(row, "link")
-    return Hit(url, read_line(row, "title"), read_line(row, "description"), "", "yacy") if url else None
+def read_yacy(row: Row) -> Hit:
+    return Hit(read_web_url(row, "link"), read_line(row, "title"), read_line(row, "description"), "", "yacy")
 
 
 def gdelt_request(query: Query, caller: Caller) -> BackendRequest:
@@ -53,10 +49,10 @@ def gdelt_request(query: Query, caller: Caller) -> BackendRequest:
     return caller.build_request("/doc", params)
 
 
-def read_gdelt(row: Row) -> Hit | None:
-    url, day = read_web_url(row, "url"), read_day({"day": read_line(row, "seendate")[:8]}, "day")
+def read_gdelt(row: Row) -> Hit:
     facts = (read_line(row, "domain"), read_line(row, "language"), read_line(row, "sourcecountry"))
-    return Hit(url, read_line(row, "title"), join_parts(facts), day, "gdelt") if url else None
+    day = read_day({"day": read_line(row, "seendate")[:8]}, "day")
+    return Hit(read_web_url(row, "url"), read_line(row, "title"), join_parts(facts), day, "gdelt")
 
 
 def archive_request(query: Query, caller: Caller) -> BackendRequest:
@@ -78,11 +74,10 @@ def wayback_request(query: Query, caller: Caller) -> BackendRequest:
 
 
 def read_wayback(row: Row) -> Hit | None:
-    url, day = read_web_url(row, "url"), read_day({"day": read_line(row, "timestamp")[:8]}, "day")
-    if not url or row.get("available") is not True:
-        return None
-    secure_url = url.replace("http://", "https://", 1)
-    return Hit(secure_url, f"Archived copy of {day}", f"HTTP {read_line(row, 'status')}", day, "wayback")
+    url = read_web_url(row, "url").replace("http://", "https://", 1)
+    day = read_day({"day": read_line(row, "timestamp")[:8]}, "day")
+    hit = Hit(url, f"Archived copy of {day}", f"HTTP {read_line(row, 'status')}", day, "wayback")
+    return hit if row.get("available") is True else None
 
 
 FORMS = {

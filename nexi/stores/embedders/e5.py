@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
-from nexi.install import import_silenced
-from nexi.stores.embedders import find_package
+from nexi.install import find_package, import_silenced
 
 __all__ = ["E5Encoder"]
 
@@ -32,7 +31,7 @@ class E5Encoder:
     """Texts as vectors of length one; a question and a passage that answers it lie close together."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or find_folder()
+        self._folder = folder or find_package("nexi_reader")
         self._vectors: dict[str, Any] = {}
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> list[Any]:
@@ -110,7 +109,3 @@ def _split_word(word: str, vocabulary: Mapping[str, int]) -> Iterable[str]:
         pieces.append("##" * (start > 0) + word[start:end])
         start = end
     return pieces
-
-
-def find_folder() -> Path | None:
-    return find_package("nexi_reader")

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import LLMError, StoreError
-from nexi.install import import_silenced, install_command
-from nexi.stores.embedders import find_package
+from nexi.install import find_package, import_silenced, install_command
+from nexi.stores._vectors import load_numpy
 from nexi.types import Embedded, Vector
 
 LONGEST = 50_000  # characters; no such model reads further
@@ -36,18 +36,10 @@ class LibraryEmbedder:
 
     def __init__(self, address: str, cache: Path) -> None:
         self._library, _, self._model = address.partition(":")
-        self._cache, self._dims = cache, 0
+        # A folder is called by its own name: vectors outlive the place it lies in.
+        self.name = f"{self._library}:{Path(self._model).name if is_folder(self._model) else self._model}"
+        self._cache, self.dims = cache, 0
         self._encode: Encode | None = None
-
-    @property
-    def name(self) -> str:
-        """A folder is called by its own name: vectors outlive the place it lies in."""
-        model = Path(self._model).name if is_folder(self._model) else self._model
-        return f"{self._library}:{model}"
-
-    @property
-    def dims(self) -> int:
-        return self._dims
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
         return await asyncio.to_thread(self._embed_texts, texts, query) if texts else Embedded(())
@@ -67,7 +59,7 @@ class LibraryEmbedder:
             cause = " ".join(str(error).split())[:300] or type(error).__name__
             fix = "Check the name or the folder of the model in embedding_model, and the network where it is to be fetched."
             raise LLMError(f"{self._library} cannot make vectors with {self._model[:100]}", cause=cause, fix=fix) from error
-        self._dims = len(vectors[0])
+        self.dims = len(vectors[0])
         return Embedded(vectors)
 
 
@@ -148,8 +140,6 @@ def is_folder(model: str) -> bool:
 
 def _of_length_one(row: Any) -> Vector:
     """A text without a single known word has no direction; it gets one that no other text has for that reason alone."""
-    from nexi.stores.vectors import load_numpy
-
     np = load_numpy()
     vector = np.asarray(row, np.float32).reshape(-1)
     length = float(np.sqrt(vector @ vector))

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from nexi.errors import StoreError
-from nexi.install import install_command
-from nexi.stores.embedders import find_package
-from nexi.stores.vectors import load_numpy
+from nexi.install import find_package, install_command
+from nexi.stores._vectors import load_numpy
 from nexi.types import Embedded, Vector
 
 __all__ = ["StaticEmbedder"]
@@ -38,18 +37,15 @@ class StaticEmbedder:
     """The Embedder port over a folder with `weights/*.safetensors` and `tokenizers/*.json`, the package's own by default."""
 
     def __init__(self, folder: Path | None = None) -> None:
+        folder = folder or find_package(PACKAGE)
+        if folder is None:
+            fix = f"Install them with: {install_command('vectors')}"
+            raise StoreError("Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=fix)
         self._folder = folder
         self._loaded: tuple[Any, Pieces] | None = None
-        self._weights = _only_file(self._find_folder(), "weights/*.safetensors")
-        self._dims = int(_read_header(self._weights)[0]["shape"][1])
-
-    @property
-    def name(self) -> str:
-        return f"{PACKAGE}:{self._weights.stem}"
-
-    @property
-    def dims(self) -> int:
-        return self._dims
+        self._weights = _only_file(folder, "weights/*.safetensors")
+        self.name = f"{PACKAGE}:{self._weights.stem}"
+        self.dims = int(_read_header(self._weights)[0]["shape"][1])
 
     async def embed(self, texts: Sequence[str], *, query: bool = False) -> Embedded:
         """A text without a single piece gets the vector of a space."""
@@ -58,13 +54,17 @@ class StaticEmbedder:
         return await asyncio.to_thread(self._embed_texts, texts)
 
     def _embed_texts(self, texts: Sequence[str]) -> Embedded:
+        np = load_numpy()
         if self._loaded is None:
             try:
-                loaded_pieces = Pieces.read(_only_file(self._find_folder(), "tokenizers/*.json"))
+                loaded_pieces = Pieces.read(_only_file(self._folder, "tokenizers/*.json"))
+                header, start = _read_header(self._weights)
+                place = start + int(header["data_offsets"][0])
+                table = np.memmap(self._weights, header["kind"], "r", place, tuple(header["shape"])).view(np.ndarray)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise _broken_error(self._weights, error) from None
-            self._loaded = _read_table(self._weights), loaded_pieces
-        np, (weights, pieces) = load_numpy(), self._loaded
+            self._loaded = table, loaded_pieces
+        weights, pieces = self._loaded
         vectors: list[Vector] = []
         for text in texts:
             numbers = pieces.split_text(text[:LONGEST])
@@ -73,14 +73,6 @@ class StaticEmbedder:
             length = float(np.sqrt(total @ total))
             vectors.append(array("f", (total / (length or 1.0)).tobytes()))
         return Embedded(tuple(vectors))
-
-    def _find_folder(self) -> Path:
-        if self._folder is None:
-            self._folder = find_package(PACKAGE)
-            if self._folder is None:
-                fix = f"Install them with: {install_command('vectors')}"
-                raise StoreError("Vectors need a part of nexi that is not installed", cause=f"{PACKAGE} is missing", fix=fix)
-        return self._folder
 
 
 def _only_file(folder: Path, pattern: str) -> Path:
@@ -100,16 +92,6 @@ def _read_header(path: Path) -> tuple[dict[str, Any], int]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _broken_error(path, error) from None
     return {**table, "kind": kind}, 8 + size
-
-
-def _read_table(path: Path) -> Any:
-    np = load_numpy()
-    header, start = _read_header(path)
-    shape = tuple(header["shape"])
-    try:
-        return np.memmap(path, header["kind"], "r", start + int(header["data_offsets"][0]), shape).view(np.ndarray)
-    except (OSError, ValueError) as error:
-        raise _broken_error(path, error) from None
 
 
 def _broken_error(path: Path, error: object) -> StoreError:

@@ -1,5 +1,1 @@
 """Knowledge in the Postgres of a team server: `store` is the port, `words` the search by words."""
-
-from nexi.stores.pgvector.store import PgvectorStore
-
-__all__ = ["PgvectorStore"]

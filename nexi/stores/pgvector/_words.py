@@ -51,11 +51,10 @@ _PLACES = """lateral (
 _SCORE = "sum(rarity * tf * %(top)s / (tf + %(least)s + %(slope)s * length))"
 
 
-def _read_sql(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8").replace("{places}", _PLACES).replace("{score}", _SCORE)
-
-
-_SCORES, _PAGE_SCORES = _read_sql("scores.sql"), _read_sql("page_scores.sql")
+_SCORES, _PAGE_SCORES = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8").replace("{places}", _PLACES).replace("{score}", _SCORE)
+    for name in ("scores.sql", "page_scores.sql")
+)
 
 
 class StatementRunner(Protocol):
@@ -147,11 +146,8 @@ class WordSearch:
         )
         bodies = sorted({row[1] for row in rows})
         pages = sum(c.pages for c in collections)
-        page_values = {
-            **_weights(PAGE_TEXT, PAGE_TITLE, sum(c.terms for c in collections) / max(1, pages)),
-            **term_values,
-            "bodies": list(bodies),
-        }
+        weights = _weights(PAGE_TEXT, PAGE_TITLE, sum(c.terms for c in collections) / max(1, pages))
+        page_values = {**weights, **term_values, "bodies": bodies}
         worth: dict[int, float] = dict(self._fetch(_PAGE_SCORES, page_values)) if bodies else {}
         scores = [(chunk, score + PAGE_WORTH * worth.get(body, 0.0)) for chunk, body, score in rows]
         return sorted(scores, key=lambda one: (-one[1], one[0]))[:count]

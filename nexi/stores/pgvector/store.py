@@ -17,16 +17,14 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.notices import Notice
 from nexi.stores import _faults, _writing
+from nexi.stores._reading import SOURCE_ROW
+from nexi.stores._schema import CHUNKS
 from nexi.stores._scope import reverse_domain, scope_condition
 from nexi.stores.pgvector._words import ARRAY_COLUMNS, ReadCollection, Rows, StatementRunner, Values, WordSearch, count_terms
-from nexi.stores.schema import CHUNKS
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 T = TypeVar("T")
-_SOURCE = (
-    "s.url, s.title, s.domain, s.language, s.fetched_at, b.digest, b.chunks, b.words, s.tags, s.published, s.updated, "
-    "name_of_sharer(s.collection)"
-)
+_SOURCE = f"{SOURCE_ROW}, name_of_sharer(s.collection)"
 _PASSAGE = (
     "c.id, s.url, s.title, s.domain, s.language, s.fetched_at, s.tags, c.content, s.published, s.updated, "
     "name_of_sharer(s.collection)"
@@ -67,8 +65,7 @@ class PgvectorStore:
 
     async def put(self, pages: Sequence[IndexedPage], *, embedder: str = "") -> None:
         for page in pages:
-            if len(page.chunks) > CHUNKS:
-                raise _faults.too_many_chunks(page.source.url, len(page.chunks), CHUNKS)
+            _writing.check_chunks(page)
         dims = _writing.vector_length(pages)
         await self._write(lambda writing: writing.put(pages, embedder, dims))
 
@@ -104,8 +101,7 @@ class PgvectorStore:
     async def sources(self, scope: Scope = EVERYTHING, *, count: int = 100, skip: int = 0) -> list[StoredSource]:
         condition, values = _source_condition(scope)
         sql = f"select {_SOURCE} {_SOURCES} {condition} order by s.fetched_at desc, s.id desc limit %(count)s offset %(skip)s"
-        rows = await self._fetch_readable(sql, count=count, skip=skip, **values)
-        return [_parse_source(row) for row in rows]
+        return [_parse_source(row) for row in await self._fetch_readable(sql, count=count, skip=skip, **values)]
 
     async def passages(self, url: str, first: int = 0, last: int | None = None) -> list[Passage]:
         rows = await self._fetch_readable(
@@ -473,8 +469,8 @@ def _format_vector(vector: Vector) -> str:
 
 
 def _parse_source(row: Sequence[Any]) -> StoredSource:
-    url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates = row
-    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(tags), *dates)
+    url, title, domain, language, fetched_at, digest, chunks, words, tags, *dates_and_owner = row
+    return StoredSource(url, title, domain, language, fetched_at, digest, chunks, words, tuple(tags), *dates_and_owner)
 
 
 def _parse_passage(row: Sequence[Any], score: float) -> Passage:

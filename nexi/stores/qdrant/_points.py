@@ -46,7 +46,7 @@ def _term_number(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", "replace"))
 
 
-def sparse_vector(title: str, heading: str, context: str, text: str) -> tuple[list[int], list[float]]:
+def sparse_vector(title: str, heading: str, context: str, text: str) -> models.SparseVector:
     """Terms and weights of a chunk with what stands above it, by their roots; of an unspaced script, every character too."""
     counts: Counter[int] = Counter()
     for term in terms.extract_terms(clean_text("\n".join((title, heading, context, text)))):
@@ -54,7 +54,7 @@ def sparse_vector(title: str, heading: str, context: str, text: str) -> tuple[li
         counts.update(_term_number(form) for form in forms)
     norm = SATURATION * (1 - LENGTH + LENGTH * counts.total() / TYPICAL)
     weights = {term: times * (SATURATION + 1) / (times + norm) for term, times in counts.items()}
-    return list(weights), list(weights.values())
+    return models.SparseVector(indices=list(weights), values=list(weights.values()))
 
 
 def about_source(page: IndexedPage) -> Payload:
@@ -114,7 +114,6 @@ def _dates_of(source: Payload) -> Payload:
 
 
 def build_passage(point: Any, source: Payload, score: float, owner: str = "") -> Passage:
-    """A chunk's point as a passage of one of its sources."""
     of_source = {name: source[name] for name in ("url", "title", "domain", "language", "fetched_at")} | _dates_of(source)
     of_chunk = {name: point.payload[name] for name in ("number", "text", "heading", "context", "code", "start")}
     return Passage(id=str(point.id), score=score, tags=tuple(source["tags"]), owner=owner, **of_source, **of_chunk)

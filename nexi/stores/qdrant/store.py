@@ -135,7 +135,6 @@ class QdrantStore:
 
     @_translate_errors
     async def remove_person(self) -> None:
-        """Delete every point of the person whose store this is."""
         if not self._person:
             raise ValueError("this store belongs to no single person")
         state = await self._load_state()
@@ -201,8 +200,8 @@ class QdrantStore:
         """Copy the chunks that differ, without a vector, and say how many; drop those that are gone."""
         count, ids = 0, set()
         async for originals in self._scroll_batches(old, with_vectors=[WORDS]):
-            there: list[Any] = list(await self._client.retrieve(new, [p.id for p in originals]))
-            copies = {p.id: {**p.payload, "embedded": False} for p in there}
+            there = await self._client.retrieve(new, [p.id for p in originals])
+            copies = {p.id: {**(p.payload or {}), "embedded": False} for p in there}
             rows = [
                 row
                 for row in map(_without_vector, originals)
@@ -278,9 +277,8 @@ class QdrantStore:
         within: models.Filter | None = self._own(embedded=False)
         if coming := state.get("next"):  # of everybody: the model changes for the whole collection
             state, within = (coming, _filter_by(embedded=False)) if coming["collection"] else (state, None)
-        records, _ = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
-        some: list[Any] = list(records)
-        in_order = sorted(some, key=lambda p: (p.payload["owner"], p.payload["number"]))
+        response: Any = await self._client.scroll(state["collection"], scroll_filter=within, limit=count)
+        in_order = sorted(response[0], key=lambda p: (p.payload["owner"], p.payload["number"]))
         return [_points.build_passage(p, p.payload["sources"][0], 0.0) for p in in_order]
 
     @_translate_errors
@@ -321,7 +319,9 @@ class QdrantStore:
         about = [_points.about_source(page), *(_points.strip_body(other) for other in sharing)]
         rows = []
         for n, chunk in enumerate(page.chunks):
-            vectors: dict[str, Any] = {WORDS: _words(page.source.title, chunk.heading, chunk.context, chunk.text)}
+            vectors: dict[str, Any] = {
+                WORDS: _points.sparse_vector(page.source.title, chunk.heading, chunk.context, chunk.text)
+            }
             if page.vectors:
                 vectors[DENSE] = list(page.vectors[n])
             body = self._marked(_points.chunk_payload(page, n, key, about))
@@ -393,7 +393,7 @@ class QdrantStore:
                 rows = []
                 for p in batch:
                     above = (p.payload["sources"][0]["title"], p.payload["heading"], p.payload["context"])
-                    rows.append(models.PointVectors(id=p.id, vector={WORDS: _words(*above, p.payload["text"])}))
+                    rows.append(models.PointVectors(id=p.id, vector={WORDS: _points.sparse_vector(*above, p.payload["text"])}))
                 if rows:
                     await self._client.update_vectors(state["collection"], rows, wait=True)
         else:
@@ -507,11 +507,6 @@ def _without_vector(point: Any) -> models.PointStruct:
 
 def _filter_by(**values: str | bool) -> models.Filter:
     return models.Filter(must=[_points.match_value(key, value) for key, value in values.items()])
-
-
-def _words(*texts: str) -> models.SparseVector:
-    indices, values = _points.sparse_vector(*texts)
-    return models.SparseVector(indices=indices, values=values)
 
 
 def _same_embedder(state: Payload, embedder: str, dims: int) -> None:

@@ -74,7 +74,7 @@ def test_a_comparison_survives_another_one_that_forgets_all_vectors() -> None:
 
 @needs_model
 async def test_the_knowledge_base_can_use_the_same_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nexi.stores.embedders.e5.find_folder", lambda: FOLDER)
+    monkeypatch.setattr("nexi.stores.embedders.e5.find_package", lambda name: FOLDER)
     embedder = LibraryEmbedder("e5:e5-small", FOLDER)
     (vector,) = (await embedder.embed(["owls hunt at night"])).vectors
     assert (embedder.name, embedder.dims, round(sum(n * n for n in vector), 3)) == ("e5:e5-small", 384, 1.0)
@@ -95,7 +95,7 @@ def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_an_embedder_without_its_files_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nexi.stores.embedders.e5.find_folder", lambda: None)
+    monkeypatch.setattr("nexi.stores.embedders.e5.find_package", lambda name: None)
     with pytest.raises(LLMError) as caught:
         await LibraryEmbedder("e5:e5-small", tmp_path).embed(["owl"])
     assert "not installed" in str(caught.value.cause)

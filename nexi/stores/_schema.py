@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from nexi.errors import StoreError
 from nexi.stores._thread import in_transaction
+from nexi.stores._vectors import VectorWriter, load_numpy
 from nexi.text import stems, terms
 from nexi.types import Chunk
 
@@ -85,8 +86,6 @@ _READ_HEADER = """SELECT user_version, application_id, (SELECT count(*) FROM sql
 
 def _vectors_to_files(db: sqlite3.Connection, path: Path) -> None:
     """Version 1 kept vectors in a table."""
-    from nexi.stores.vectors import VectorWriter, load_numpy
-
     _run_script(db, _read_script("to_version_2"))
     dims, slots = int(read_meta(db, "dims") or 0), 0
     writer = VectorWriter(path)
@@ -116,7 +115,6 @@ def span_of(body: int) -> tuple[int, int]:
 
 
 def read_body(db: sqlite3.Connection, body: int, title: str) -> IndexedBody:
-    """What is findable of a stored body."""
     rows = db.execute("SELECT id, text, heading, context FROM chunks WHERE id BETWEEN ? AND ? ORDER BY id", span_of(body))
     return IndexedBody(body, title, [(number, Chunk(*texts)) for number, *texts in rows])
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from nexi.backends.replies import plain_line, read_rows
+from nexi.backends._replies import plain_line, read_rows
 from nexi.backends.sender import BackendRequest
 from nexi.types import Hit, Query
 from nexi.urls import is_web_url
@@ -41,7 +41,7 @@ class ServiceForm(Struct, frozen=True):
 
     base: str
     request: Callable[[Query, Caller], BackendRequest]
-    read_row: Callable[[Row], Hit | None]
+    read_row: Callable[[Row], Hit | None]  # a hit without an address is left out
     rows: str = ""
     unfold: Callable[[Any], Any] | None = None  # makes a list of rows of what stands at the path
     is_empty: Callable[[Any], bool] | None = None  # says that an answer without the path means no results
@@ -75,7 +75,6 @@ def dig(value: Any, path: str) -> Any:
 
 
 def dig_rows(value: Any, path: str) -> list[Row]:
-    """The objects of the list at a path."""
     return read_rows(dig(value, path))
 
 

@@ -26,7 +26,6 @@ Array: TypeAlias = Any  # of numpy, which is imported only where there are vecto
 
 BLOCK = 16_384
 COPIED = 256
-COPIED_NUMBERS = 524_288  # two megabytes: 2,048 vectors of 256
 EMPTY = -2.0  # below every cosine
 WORD = 64
 
@@ -41,7 +40,6 @@ def load_numpy() -> Any:
 
 
 def unit_rows(vectors: Sequence[Vector], dims: int) -> Array:
-    """Rows of length one."""
     np = load_numpy()
     if any(len(vector) != dims for vector in vectors):
         raise _faults.bad_vectors(f"not all of them have {dims} dimensions")
@@ -77,25 +75,24 @@ class VectorWriter:
     def __init__(self, store: Path) -> None:
         self.store, self._directory = store, _vector_directory(store)
         self._epoch = 0
-        self._open: tuple[IO[bytes], IO[bytes]] | None = None
+        self._open: tuple[IO[bytes], ...] = ()
 
     def write(self, epoch: int, slot: int, rows: Array) -> None:
         """Rows and their bits from a slot on; `flush` before the transaction ends makes them lasting."""
-        if self._open is None or self._epoch != epoch:
+        if not self._open or self._epoch != epoch:
             self.close()
             files.make_private_directory(self._directory)
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            first, second = (
-                os.fdopen(os.open(path, flags, files.PRIVATE_FILE), "r+b") for path in _file_paths(self._directory, epoch)
-            )
-            self._open, self._epoch = (first, second), epoch
+            paths = _file_paths(self._directory, epoch)
+            self._open = tuple(os.fdopen(os.open(path, flags, files.PRIVATE_FILE), "r+b") for path in paths)
+            self._epoch = epoch
         for file, block in zip(self._open, (rows, _sign_bits(rows)), strict=True):
             data = block.tobytes()
             file.seek(slot * (len(data) // max(len(rows), 1)))
             file.write(data)
 
     def flush(self) -> None:
-        for file in self._open or ():
+        for file in self._open:
             file.flush()
             os.fsync(file.fileno())
 
@@ -103,7 +100,7 @@ class VectorWriter:
         """Mark rows as empty, once the transaction that freed them is over; a failure only costs a later search time."""
         with suppress(OSError):
             self.write(epoch, slot, empty_rows(count, dims))
-            for file in self._open or ():
+            for file in self._open:
                 file.flush()
 
     def drop_before(self, epoch: int) -> None:
@@ -116,8 +113,8 @@ class VectorWriter:
                     path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        vector_files, self._open, self._epoch = self._open, None, 0
-        for file in vector_files or ():
+        vector_files, self._open, self._epoch = self._open, (), 0
+        for file in vector_files:
             with suppress(OSError):
                 file.close()
 
@@ -168,7 +165,6 @@ class VectorReader:
 
 
 def newest_epoch(store: Path) -> int:
-    """The number of the last files there are."""
     return max((int(path.stem) for path in _vector_directory(store).glob("*.f32") if path.stem.isdigit()), default=0)
 
 
@@ -182,12 +178,6 @@ def read_sound_rows(vectors: Held | None, slots: Sequence[int]) -> tuple[Array, 
     return tuple(rows) if bool((abs(lengths - 1) < 1e-3).all()) else ()
 
 
-def choose_slots(vectors: Held, slots: Array) -> Chosen:
-    """The slots of a scope, made ready for many searches."""
-    few = len(slots) * vectors.rows.shape[1] <= COPIED_NUMBERS
-    return Chosen(slots, vectors.rows.take(slots, axis=0) if few else None)
-
-
 class FirstPass(Struct, frozen=True):
     """When a first pass compares one bit of every number, and how many vectors it leaves for the exact one."""
 
@@ -197,11 +187,8 @@ class FirstPass(Struct, frozen=True):
     share: int = 80  # one vector in so many is a candidate; with fewer, real texts lose more than two of a hundred
 
 
-DEFAULT_FIRST_PASS = FirstPass()
-
-
 def find_nearest(
-    vectors: Held, vector: Vector, count: int, selection: Chosen | None = None, first_pass: FirstPass = DEFAULT_FIRST_PASS
+    vectors: Held, vector: Vector, count: int, selection: Chosen | None, first_pass: FirstPass
 ) -> list[tuple[int, float]]:
     """(slot, cosine) of the nearest rows, best first, among the chosen slots or all of them."""
     np = load_numpy()
@@ -248,7 +235,13 @@ def _likely_slots(bits: Array, query: Array, count: int, slots: Array) -> Array:
     query_bits = _sign_bits(query.reshape(1, -1))[0]
     distances = np.empty(len(bits), np.uint16)
     for start in range(0, len(bits), BLOCK):
-        distances[start : start + BLOCK] = _row_sums(np.bitwise_count(bits[start : start + BLOCK] ^ query_bits))
+        counts = np.bitwise_count(bits[start : start + BLOCK] ^ query_bits)
+        if counts.shape[1] == 4:  # four in a row are added inside one 32-bit word, which is faster by far
+            words = counts.view(np.uint32).ravel()
+            pairs = (words & 0x00FF00FF) + ((words >> 8) & 0x00FF00FF)
+            distances[start : start + BLOCK] = (pairs + (pairs >> 16)) & 0xFFFF
+        else:
+            distances[start : start + BLOCK] = counts.sum(axis=1, dtype=np.uint16)
     if slots is not None:
         distances = distances[slots]
     if len(distances) > count:
@@ -257,16 +250,6 @@ def _likely_slots(bits: Array, query: Array, count: int, slots: Array) -> Array:
     else:
         places = np.arange(len(distances))
     return places if slots is None else slots[places]
-
-
-def _row_sums(counts: Array) -> Array:
-    """Sums of short rows of bytes; four in a row are added inside one 32-bit word, which is faster by far."""
-    np = load_numpy()
-    if counts.shape[1] != 4:
-        return counts.sum(axis=1, dtype=np.uint16)
-    words = counts.view(np.uint32).ravel()
-    pairs = (words & 0x00FF00FF) + ((words >> 8) & 0x00FF00FF)
-    return (pairs + (pairs >> 16)) & 0xFFFF
 
 
 def slots_of(db: sqlite3.Connection, sql: str, values: Sequence[str | int]) -> Array:

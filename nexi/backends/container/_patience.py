@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Protocol
 
 
-class Time(Protocol):
-    """The part of time that is waited for in a thread."""
+class Time:
+    """The part of time that is waited for in a thread. Tests have another."""
 
-    def monotonic(self) -> float: ...
-
-    def wait(self, given_up: threading.Event, seconds: float) -> None: ...
-
-
-class RealTime:
     def monotonic(self) -> float:
         return time.monotonic()
 
@@ -29,8 +22,7 @@ class RealTime:
 
 class Patience:
     def __init__(self, seconds: float, clock: Time, given_up: threading.Event | None = None) -> None:
-        self.seconds = seconds
-        self._clock = clock
+        self.seconds, self._clock = seconds, clock
         self._until = clock.monotonic() + seconds
         self._given_up = given_up or threading.Event()
 
