@@ -14,17 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi import __version__
-from nexi.cli.options import (
-    HELP,
-    MORE_THAN_ZERO,
-    SavingCommand,
-    cost_options,
-    filter_options,
-    json_option,
-    research_options,
-    save_option,
-    screen_options,
-)
+from nexi.cli import options as shared
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -91,13 +81,10 @@ class _QuestionContext(click.Context):
         return "nexi"
 
 
-class _QuestionCommand(SavingCommand):
+class _QuestionCommand(shared.SavingCommand):
     """A question; its help groups the options under headings and lists the subcommands."""
 
     context_class = _QuestionContext
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from nexi.cli.guide import write_help
@@ -122,31 +109,27 @@ def main() -> None:
     """Ask the web, keep what you learn, prove every sentence."""
 
 
-@main.command("ask", cls=_QuestionCommand, context_settings=HELP)
+@main.command("ask", cls=_QuestionCommand, context_settings=shared.HELP)
 @click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word", "guide"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
-@click.option("--max-iter", "max_iterations", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
-@click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to answer within S seconds.")
-@click.option(
-    "--max-len", "max_output_tokens", type=click.IntRange(1), metavar="N", help="Maximum length of the answer in tokens."
-)
+@click.option("--max-iter", "max_iterations", type=shared.COUNT, metavar="N", help="Maximum number of iterations.")
+@click.option("--time-target", "--max-timeout", type=shared.MORE_THAN_ZERO, metavar="S", help="Aim to answer within S seconds.")
+@click.option("--max-len", "max_output_tokens", type=shared.COUNT, metavar="N", help="Maximum length of the answer in tokens.")
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-s", "--system", metavar="TEXT", help="Instructions for the model.")
 @click.option("--template", metavar="NAME", shell_complete=_lazy_completion("complete_template"), help="Use a saved template.")
 @click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
-@filter_options
-@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
-@click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
-@click.option("--web", is_flag=True, help="Answer from the web only, without the knowledge base.")
+@shared.filter_options
+@shared.source_options
 @click.option("--space", metavar="NAME", shell_complete=_lazy_completion("complete_space"), help="Ask in this space.")
-@cost_options
+@shared.cost_options
 @click.option("--deep", is_flag=True, help="Research in rounds and write a report, as research does.")
-@research_options
+@shared.research_options
 @click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
-@screen_options
+@shared.screen_options
 @click.option("--no-stream", is_flag=True, help="Print the answer only when it is complete.")
-@json_option
+@shared.json_option
 @click.option(
     "--format",
     "form",
@@ -154,17 +137,17 @@ def main() -> None:
     help="Output format: Markdown, JSON, or only the sources as references.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE; - for stdout.")
-@save_option
+@shared.save_option
 @click.option("--copy", is_flag=True, help="Copy the answer to the clipboard.")
 @click.option("-u", "--usage", is_flag=True, help="Print time, tokens and cost, even when piped.")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")
+@click.option("--last", type=shared.COUNT, metavar="N", help="Show the last N searches.")
 @click.option("--prev", is_flag=True, help="Show the last answer.")
 @click.option("--show", metavar="ID", shell_complete=_lazy_completion("complete_history"), help="Show the answer with this ID.")
 @click.option("--clear-history", is_flag=True, help="Delete all search history.")
 @click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
 @click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
 @click.version_option(__version__, "--version", prog_name="nexi")
-def ask(words: tuple[str, ...], **options: Any) -> None:
+def _ask_command(words: tuple[str, ...], **options: Any) -> None:
     """Ask the web, keep what you learn, prove every sentence.
 
     \b

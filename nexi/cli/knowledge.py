@@ -51,14 +51,25 @@ def _index_command(
         raise click.UsageError("name a file, a folder, a URL or a sitemap")
     if watch and len(targets) != 1:
         raise click.UsageError("--watch needs exactly one folder")
-    config = load_config()
-    if space:
-        from nexi.app.factory import open_spaces
+    from nexi.app.intake import DocumentIndexing
 
-        tags = (*tags, open_spaces(config).get(space).tag)
-    intake = run_with_nexi(
-        lambda nexi: _index_targets(nexi, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json), config
-    )
+    async def index_targets(nexi: Nexi) -> Intake:
+        space_tags = (nexi.spaces().get(space).tag,) if space else ()
+        with open_progress(quiet=as_json) as (show_step, show_status):
+            indexing = DocumentIndexing(
+                nexi, nexi.knowledge(), tags=(*tags, *space_tags), on_step=show_step, on_status=show_status
+            )
+            if watch:
+                async for intake in indexing.watch(targets[0]):
+                    _print_intake(intake, as_json=as_json)
+            for target in targets:
+                await (indexing.take_sitemap(target) if sitemap else indexing.take(target))
+            await _embed_rest(nexi, indexing, afresh=reembed)
+        for warning in indexing.taken.warnings:
+            print_warning(warning)
+        return indexing.taken
+
+    intake = run_with_nexi(index_targets)
     _print_intake(intake, as_json=as_json)
     if intake.reasons and not intake.outcomes:
         if not as_json:
@@ -76,26 +87,6 @@ def _print_intake(intake: Intake, *, as_json: bool) -> None:
         parts.append(f"{skip_count:,} skipped ({why})")
     passages = f"{intake.chunks:,} new passage{'s' * (intake.chunks != 1)}"
     return write(f"{', '.join(parts or ['nothing to do'])}; {passages}\n")
-
-
-async def _index_targets(
-    nexi: Nexi, targets: Sequence[str], tags: Sequence[str], *, watch: bool, sitemap: bool, reembed: bool, as_json: bool
-) -> Intake:
-    from nexi.app.intake import DocumentIndexing
-
-    with open_progress(quiet=as_json) as progress:
-        indexing = DocumentIndexing(
-            nexi, nexi.knowledge(), tags=tags, on_step=progress.show_step, on_status=progress.show_status
-        )
-        if watch:
-            async for intake in indexing.watch(targets[0]):
-                _print_intake(intake, as_json=as_json)
-        for target in targets:
-            await (indexing.take_sitemap(target) if sitemap else indexing.take(target))
-        await _embed_rest(nexi, indexing, afresh=reembed)
-    for warning in indexing.taken.warnings:
-        print_warning(warning)
-    return indexing.taken
 
 
 async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -11,6 +12,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_HITS = 100
 FOCUS_KINDS = ("docs", "discussions", "papers", "code", "news", "places")
 HELP = {"help_option_names": ["-h", "--help"]}
+COUNT, MORE_THAN_ZERO, FILE = click.IntRange(1), click.FloatRange(0, min_open=True), click.Path(path_type=Path)
 
 JSON_ERRORS = "nexi.json_errors"  # in the `meta` of click's context: whether errors are printed as JSON
 
@@ -85,10 +87,14 @@ research_options = combine_options(
     click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs."),
     click.option("--yes", is_flag=True, help="Don't prompt; accept the plan."),
 )
-MORE_THAN_ZERO = click.FloatRange(0, min_open=True)
+source_options = combine_options(
+    click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL."),
+    click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access."),
+    click.option("--web", is_flag=True, help="Answer from the web only, without the knowledge base."),
+)
 cost_options = combine_options(
     click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="Maximum cost in USD."),
-    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total."),
+    click.option("--max-tokens", type=COUNT, metavar="N", help="Maximum number of tokens in total."),
 )
 save_option = click.option(
     "--save",

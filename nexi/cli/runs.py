@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from nexi.cli.completion import complete_run
 from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer, write_export
 from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import parse_flags
-from nexi.cli.options import HELP, MORE_THAN_ZERO, json_option, screen_options
+from nexi.cli.options import COUNT, HELP, MORE_THAN_ZERO, json_option, screen_options
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished, find_end
@@ -25,8 +26,6 @@ from nexi.output import answer_json, print_json, print_note, print_success, prin
 from nexi.text.controls import clean_line
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from nexi.app import RunSummary
     from nexi.ports import RunStore
 
@@ -35,9 +34,7 @@ MAX_QUERY_CHARS = 70
 
 
 @click.group("runs", invoke_without_command=True, context_settings=HELP)
-@click.option(
-    "-n", "--num", type=click.IntRange(1), default=DEFAULT_SHOWN_RUNS, show_default=True, metavar="N", help="Show the last N."
-)
+@click.option("-n", "--num", type=COUNT, default=DEFAULT_SHOWN_RUNS, show_default=True, metavar="N", help="Show the last N.")
 @json_option
 @click.pass_context
 def _runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
@@ -75,12 +72,11 @@ def _tidy_command(dry_run: bool) -> None:
     """Delete runs older than runs_keep_days, and the oldest beyond pages_max_mb, now."""
     config = load_config()
     directory = open_runs(config)
-    due = set(directory.find_expired(config.runs_keep_days, config.pages_max_mb))
     if dry_run:
+        due = set(directory.find_expired(config.runs_keep_days, config.pages_max_mb))
         return _print_runs([run for run in directory.list_runs() if run.id in due], as_json=False)
     report = directory.prune(config.runs_keep_days, config.pages_max_mb)
-    megabytes = report.bytes_freed / 1e6
-    return print_success(f"Deleted {len(report.runs)} runs and {report.pages} page texts ({megabytes:.1f} MB).")
+    return print_success(f"Deleted {len(report.runs)} runs and {report.pages} page texts ({report.bytes_freed / 1e6:.1f} MB).")
 
 
 @click.command("stop", context_settings=HELP)
@@ -99,7 +95,7 @@ def _stop_command(run_id: str) -> None:
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
 @click.option("-m", "--model", help="Continue with another model.")
 @click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="New cost limit for the whole run.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="New token limit for the whole run.")
+@click.option("--max-tokens", type=COUNT, metavar="N", help="New token limit for the whole run.")
 @click.option("--time-target", type=MORE_THAN_ZERO, metavar="S", help="New time target for the whole run.")
 @screen_options
 @json_option
