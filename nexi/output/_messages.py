@@ -153,7 +153,7 @@ def answer_json(result: RunResult, question: str = "") -> dict[str, Any]:
         "seconds": end.seconds,
         "tokens": {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "estimated": end.usage.estimated},
         "cost": end.usage.cost,
-        "proof": review_json(result.answer.review),
+        "proof": review_json(result.answer.review) if result.answer.review else None,
     }
 
 
