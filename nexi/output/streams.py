@@ -88,9 +88,8 @@ def write_raw(text: str, stream: Any) -> None:
             return
         if isinstance(error, BrokenPipeError):
             raise
-        raise StoreError(
-            "could not write the output", cause=error.strerror or str(error), fix="nexi --prev shows the latest answer"
-        ) from error
+        cause, fix = error.strerror or str(error), "nexi --prev shows the latest answer"
+        raise StoreError("could not write the output", cause=cause, fix=fix) from error
 
 
 def print_styled(line: str, style: str, name: str = "stdout", plain: bool | None = None) -> None:
@@ -104,31 +103,20 @@ def print_styled(line: str, style: str, name: str = "stdout", plain: bool | None
 
 
 class _StreamProxy:
-    """A file object for rich that writes through `write_raw`."""
+    """A file object for rich, `stdout` or `stderr` as it is at the time, that writes through `write_raw`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    @property
-    def _stream(self) -> Any:
-        return getattr(sys, self._name)
-
-    @property
-    def encoding(self) -> str:
-        return str(getattr(self._stream, "encoding", "") or "utf-8")
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(sys, self._name), name)
 
     def write(self, text: str) -> int:
-        write_raw(text, self._stream)
+        write_raw(text, getattr(sys, self._name))
         return len(text)
 
     def flush(self) -> None:
         """Every write is flushed."""
-
-    def isatty(self) -> bool:
-        return is_tty(self._stream)
-
-    def fileno(self) -> int:
-        return int(self._stream.fileno())
 
 
 def open_console(name: str) -> Console:
