@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from nexi import __version__
+from nexi import __version__, app
 from nexi.app import Nexi, SystemClock, find_protections, open_runs, pair_models, resolve_host
 from nexi.app.factory import find_reading_problem
 from nexi.app.history import read_history
@@ -149,8 +149,7 @@ async def examine_setup(
             ("clock", _check_clock(nexi, environment)),
             ("versions", _check_versions(environment)),
         ]
-        checks = await _run_checks(work, environment)
-    return DoctorReport(_hide_secrets(config, checks))
+        return DoctorReport(_hide_secrets(config, await _run_checks(work, environment)))
 
 
 async def examine_settings(config: Config, environment: DoctorEnvironment = SETUP_ENVIRONMENT) -> tuple[Check, ...]:
@@ -159,8 +158,7 @@ async def examine_settings(config: Config, environment: DoctorEnvironment = SETU
         work = [("model", _check_model(nexi, "answer", environment)), *_plan_search_checks(nexi)]
         if pair_models.can_test_judge(config) and (config.max_model_calls or SETUP_CALLS) >= SETUP_CALLS:
             work.append(("proof judge", _test_proof_judge(nexi, environment)))
-        checks = await _run_checks(work, environment)
-    return _hide_secrets(config, checks)
+        return _hide_secrets(config, await _run_checks(work, environment))
 
 
 def _failed_check(name: str, error: NexiError) -> Check:
@@ -276,8 +274,7 @@ async def examine_services(load: Callable[[], Config] = load_config) -> DoctorRe
         federation: Any = nexi.backends()[0]
         members = [federation.member(name) for name in getattr(federation, "services", ())]
         work = [(f"service {member.name}", _check_search(nexi, member, is_service=True)) for member in members]
-        checks = await _run_checks(work, environment)
-    return DoctorReport(_hide_secrets(config, checks))
+        return DoctorReport(_hide_secrets(config, await _run_checks(work, environment)))
 
 
 async def _check_search(nexi: Nexi, backend: SearchBackend, *, is_service: bool = False) -> list[Check]:
@@ -313,11 +310,9 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
     names = ", ".join(fetcher.name for fetcher in fetchers)
     browser: list[Check] = []
     if any(fetcher.name == "crawl4ai" for fetcher in fetchers):
-        from nexi.app import browser_install_fix, installed_browser, missing_parts
-
-        lack = missing_parts()
-        works = "cannot read pages" if lack else f"{installed_browser()} reads pages"
-        fix = browser_install_fix() if lack else ""
+        lack = app.missing_parts()
+        works = "cannot read pages" if lack else f"{app.installed_browser()} reads pages"
+        fix = app.browser_install_fix() if lack else ""
         browser = [Check("fetch crawl4ai", not lack, f"{works} that need JavaScript", lack, fix)]
     if len(refused_urls) < len(FORBIDDEN_URLS):
         open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused_urls)
