@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,22 +12,20 @@ import click
 from nexi.app.history import open_runs
 from nexi.cli.exits import EXIT_FAILURE
 from nexi.cli.knowledge import repair_store
-from nexi.cli.options import json_option
+from nexi.cli.options import flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import NexiError
 from nexi.output import clean_line, print_json, write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nexi.doctor import Check
 
 
 @click.command("doctor")
-@click.option("--repair", is_flag=True, help="First repair a damaged knowledge base and damaged run logs.")
-@click.option("--judge", "tests_judge", is_flag=True, help="First test the model that judges sentences, in one request.")
-@click.option("--services", "calls_services", is_flag=True, help="Call every open service once instead, and say which answer.")
+@flag("--repair", help="First repair a damaged knowledge base and damaged run logs.")
+@flag("--judge", "tests_judge", help="First test the model that judges sentences, in one request.")
+@flag("--services", "calls_services", help="Call every open service once instead, and say which answer.")
 @json_option
 def _doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_services: bool) -> None:
     """Check the setup and suggest fixes.

@@ -14,7 +14,7 @@ import click
 from msgspec.structs import asdict
 
 from nexi.cli.flags import parse_filters
-from nexi.cli.options import HELP, filter_options, json_option, make_json_option
+from nexi.cli.options import HELP, filter_options, flag, json_option, make_json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import NoEvidenceError
@@ -32,9 +32,9 @@ _limit = partial(click.option, type=click.IntRange(1, 20), metavar="N")
 @click.command("find", context_settings=HELP)
 @click.argument("query")
 @filter_options
-@click.option("--local", is_flag=True, help="Search the knowledge base only; no network access.")
+@flag("--local", help="Search the knowledge base only; no network access.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only sources with this tag.")
-@click.option("--explain", is_flag=True, help="Also show which services were asked, why, and what each said.")
+@flag("--explain", help="Also show which services were asked, why, and what each said.")
 @json_option
 def _find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], explain: bool, **options: Any) -> None:
     """Search and print the hits, without an answer."""
@@ -97,9 +97,7 @@ def _print_hits(outcome: SearchOutcome, credit_lines: Sequence[str]) -> None:
 @_limit("--max-iter", "max_iterations", help="Maximum rounds of searching and reading.")
 @_limit("--max-urls", "max_urls_per_iteration", help="Maximum pages read in one round.")
 @_share("--url-threshold", "url_score_threshold", help="Read results that score above N, 0 to 1.")
-@click.option(
-    "--hints", "use_search_hints", is_flag=True, help="Also search the knowledge base with terms of the pages just read."
-)
+@flag("--hints", "use_search_hints", help="Also search the knowledge base with terms of the pages just read.")
 @make_json_option("Print the response as one JSON object.")
 def _agentic_command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find passages in the knowledge base, and on the web what is missing.

@@ -25,8 +25,9 @@ from nexi.app.history import (
     remove_entry,
 )
 from nexi.cli.completion import complete_history, complete_space
+from nexi.cli.delivery import reference_text
 from nexi.cli.flags import HistoryFlags, OutputFlags
-from nexi.cli.options import HELP, combine_options, json_option
+from nexi.cli.options import HELP, combine_options, flag, json_option
 from nexi.config import load_config, nexi_home
 from nexi.errors import NexiError
 from nexi.events import AnswerChecked, decode
@@ -58,7 +59,7 @@ def _history_command() -> None:
 _with_filters = combine_options(
     click.option("--space", metavar="NAME", shell_complete=complete_space, help="Only questions asked in this space."),
     click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Only questions asked with this effort."),
-    click.option("--all", "lists_all", is_flag=True, help="A line for each time that a question was asked."),
+    flag("--all", "lists_all", help="A line for each time that a question was asked."),
 )
 
 
@@ -147,7 +148,7 @@ def _clear_history() -> None:
 def _show_last_n(n: int, *, as_json: bool = False) -> None:
     history = _read_newest(n)
     if as_json:
-        return _print_json(history)
+        return _print_json(history.entries, history.damaged)
     return write("\n\n".join(_preview([entry], number) for number, entry in enumerate(history.entries, 1)) + "\n")
 
 
@@ -171,7 +172,7 @@ def _print_days(
     if not entries:
         raise error
     if as_json:
-        return _print_json(HistoryRead(entries[:most], history.damaged))
+        return _print_json(entries[:most], history.damaged)
     groups = [[entry] for entry in entries] if lists_all else fold_repeats(entries)
     numbers = count(1)
     days = groupby(groups[:most], key=lambda group: name_day(group[0].ts))
@@ -191,11 +192,9 @@ def _preview(group: Sequence[HistoryEntry], number: int) -> str:
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
     if form in REFERENCE_FORMATS:
-        from nexi.cli.delivery import reference_text
-
         return write(reference_text(sources_of(entry), form, entry.ts))
     if as_json:
-        return _print_json(HistoryRead([entry]))
+        return _print_json([entry])
     figures = _read_figures(entry.id) if _is_run_kept(entry.id) else f"Note: {NO_RUN}"
     return write(format_entry_full(entry) + "\n" + (f"\n{figures}\n" if figures else ""))
 
@@ -218,8 +217,8 @@ def _read_figures(run_id: str) -> str:
     return ""
 
 
-def _print_json(history: HistoryRead) -> None:
-    print_json({"schema": "nexi-history-1", "entries": [e.to_dict() for e in history.entries], "damaged": history.damaged})
+def _print_json(entries: Sequence[HistoryEntry], damaged: int = 0) -> None:
+    print_json({"schema": "nexi-history-1", "entries": [entry.to_dict() for entry in entries], "damaged": damaged})
 
 
 def _warn_about_damage(history: HistoryRead) -> None:
@@ -228,7 +227,6 @@ def _warn_about_damage(history: HistoryRead) -> None:
 
 
 def _unknown_id_error(entry_id: str) -> NexiError:
+    message = f"no search with ID {clean_line(entry_id)[:60]}"
     cause = "" if len(entry_id) == 6 and entry_id.isalnum() else "an ID has six hexadecimal digits, such as 3fa9c1"
-    return NexiError(
-        f"no search with ID {clean_line(entry_id)[:60]}", cause=cause, code="not_found", fix="`nexi history` lists IDs"
-    )
+    return NexiError(message, cause=cause, code="not_found", fix="`nexi history` lists IDs")

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from nexi import app
 from nexi.app.folders import Folders
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import HELP, json_option
+from nexi.cli.options import HELP, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import LLMError, NexiError, StoreError
@@ -22,7 +23,6 @@ from nexi.output import clean_line, is_tty, print_error, print_json, print_warni
 from nexi.types import Scope, StoredSource
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi
     from nexi.app.intake import DocumentIndexing, Intake, Step
 
 SOURCES_SCHEMA = "nexi-sources-1"
@@ -32,11 +32,11 @@ MAX_NAMED_LOSSES = 20
 
 @click.command("index", context_settings=HELP)
 @click.argument("targets", nargs=-1, metavar="PATH|DIR|URL|SITEMAP...")
-@click.option("--watch", is_flag=True, help="Keep running and index changes in the folder.")
+@flag("--watch", help="Keep running and index changes in the folder.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the indexed sources, to filter by later.")
 @click.option("--space", metavar="NAME", shell_complete=complete_space, help="Put the sources into this space.")
-@click.option("--sitemap", is_flag=True, help="Index the pages that the site's sitemaps list.")
-@click.option("--reembed", is_flag=True, help="Recompute all vectors with the current embedder.")
+@flag("--sitemap", help="Index the pages that the site's sitemaps list.")
+@flag("--reembed", help="Recompute all vectors with the current embedder.")
 @json_option
 def _index_command(
     targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], space: str | None, sitemap: bool, reembed: bool, as_json: bool
@@ -53,7 +53,7 @@ def _index_command(
         raise click.UsageError("--watch needs exactly one folder")
     from nexi.app.intake import DocumentIndexing
 
-    async def index_targets(nexi: Nexi) -> Intake:
+    async def index_targets(nexi: app.Nexi) -> Intake:
         space_tags = (nexi.spaces().get(space).tag,) if space else ()
         with open_progress(quiet=as_json) as (show_step, show_status):
             indexing = DocumentIndexing(
@@ -89,7 +89,7 @@ def _print_intake(intake: Intake, *, as_json: bool) -> None:
     return write(f"{', '.join(parts or ['nothing to do'])}; {passages}\n")
 
 
-async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -> None:
+async def _embed_rest(nexi: app.Nexi, indexing: DocumentIndexing, *, afresh: bool) -> None:
     """Compute missing vectors; pages that runs stored have none yet."""
     if not nexi.config.use_hybrid_search:
         return
@@ -163,7 +163,7 @@ def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
     """Remove pages by URL, and files or whole folders by path."""
     import asyncio
 
-    async def remove_sources(nexi: Nexi) -> int:
+    async def remove_sources(nexi: app.Nexi) -> int:
         knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
         if not knowledge.may_hold_something():
             return 0
@@ -187,7 +187,7 @@ def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
 
 
 def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
-    async def find_sources(nexi: Nexi) -> list[tuple[StoredSource, str]]:
+    async def find_sources(nexi: app.Nexi) -> list[tuple[StoredSource, str]]:
         """The sources that match, with the path of those that are files."""
         knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
         matches: list[tuple[StoredSource, str]] = []
@@ -223,11 +223,10 @@ async def repair_store(*, quiet: bool = False) -> str:
     """Repair the knowledge base; say what was saved and, as far as is known, what is gone. Raises StoreError."""
     import asyncio
 
-    from nexi.app import Nexi
     from nexi.app.intake import Step
     from nexi.app.integrity import list_indexed_pages
 
-    async with Nexi(load_config()) as nexi:
+    async with app.Nexi(load_config()) as nexi:
         knowledge = nexi.knowledge()
         if not knowledge.may_hold_something():
             return "There is no knowledge base to repair.\n"

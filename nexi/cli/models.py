@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import json_option
+from nexi.cli.options import flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.cli.settings import format_window
 from nexi.config import Config, hide_password, load_config
@@ -42,11 +42,7 @@ class _ListedModel(Struct, frozen=True):
 
 
 @click.command("models")
-@click.option(
-    "--probe",
-    is_flag=True,
-    help="Test whether the model can use tools, and how well the judge tells supported from unsupported.",
-)
+@flag("--probe", help="Test whether the model can use tools, and how well the judge tells supported from unsupported.")
 @json_option
 def _models_command(probe: bool, as_json: bool) -> None:
     """List the available models.

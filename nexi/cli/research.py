@@ -35,21 +35,21 @@ ALL = "0"  # the number of all readings of a question
 @click.argument("words", nargs=-1, metavar='"QUESTION"')
 @shared.research_options
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
+@shared.flag("-c", "--continue", "go_on", help="Continue the last conversation.")
 @shared.filter_options
 @click.option("--time-target", "--max-timeout", type=shared.MORE_THAN_ZERO, metavar="S", help="Aim to finish within S seconds.")
 @click.option("--max-len", "max_output_tokens", type=shared.COUNT, metavar="N", help="Maximum length of the report in tokens.")
 @shared.cost_options
 @shared.source_options
 @click.option("--space", metavar="NAME", shell_complete=complete_space, help="Research in this space.")
-@click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
+@shared.flag("--strict", help="Omit sentences that are not found in the pages, or that a judge rejects.")
 @shared.screen_options
 @shared.json_option
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the report to a new FILE instead of the default location; - prints it only."
 )
 @shared.save_option
-@click.option("--copy", is_flag=True, help="Copy the report to the clipboard.")
+@shared.flag("--copy", help="Copy the report to the clipboard.")
 def _research_command(words: tuple[str, ...], **options: Any) -> None:
     """Research a question in rounds and write a report.
 

@@ -6,28 +6,26 @@ import sys
 import tempfile
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import replace
 
+from nexi import app
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
 from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer, write_export
 from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import parse_flags
-from nexi.cli.options import COUNT, HELP, MORE_THAN_ZERO, json_option, screen_options
+from nexi.cli.options import COUNT, HELP, MORE_THAN_ZERO, flag, json_option, screen_options
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished, find_end
 from nexi.files import is_existing_file
 from nexi.output import answer_json, print_json, print_note, print_success, print_warning, write
+from nexi.ports import RunStore
 from nexi.text.controls import clean_line
-
-if TYPE_CHECKING:
-    from nexi.app import RunSummary
-    from nexi.ports import RunStore
 
 DEFAULT_SHOWN_RUNS = 20
 MAX_QUERY_CHARS = 70
@@ -57,7 +55,7 @@ def _remove_command(ids: tuple[str, ...]) -> None:
 
 @_runs_command.command("keep", context_settings=HELP)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
-@click.option("--undo", is_flag=True, help="Let cleanups delete them again.")
+@flag("--undo", help="Let cleanups delete them again.")
 def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
     """Keep runs and their pages, however old they are."""
     directory = open_runs(load_config())
@@ -67,7 +65,7 @@ def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
 
 
 @_runs_command.command("tidy", context_settings=HELP)
-@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@flag("--dry-run", help="Only list what would be deleted.")
 def _tidy_command(dry_run: bool) -> None:
     """Delete runs older than runs_keep_days, and the oldest beyond pages_max_mb, now."""
     config = load_config()
@@ -164,7 +162,7 @@ def _replay_command(run: str, as_json: bool) -> None:
 
 @click.command("export", context_settings=HELP)
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
-@click.option("--bundle", is_flag=True, help="Export the whole run with its pages, without keys, for replay elsewhere.")
+@flag("--bundle", help="Export the whole run with its pages, without keys, for replay elsewhere.")
 @click.option(
     "--format",
     "form",
@@ -204,7 +202,7 @@ async def export_answer(runs: RunStore, run_id: str, form: str, output: str | No
     write_export(body, output or f"nexi-{run_id}.{EXPORT_FORMATS[form].suffix}")
 
 
-def _print_runs(runs: list[RunSummary], as_json: bool) -> None:
+def _print_runs(runs: list[app.RunSummary], as_json: bool) -> None:
     if as_json:
         rows = [
             {"id": r.id, "created": r.created, "state": r.shown_state, "mode": r.mode, "query": r.query, "bytes": r.size}
