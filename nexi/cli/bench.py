@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 from msgspec import Struct
 
+from nexi import app
 from nexi.bench.questions import BenchQuestion, read_questions
 from nexi.bench.report import group_figures, render_plot, render_table
 from nexi.bench.results import BenchRow, Results
@@ -24,9 +25,6 @@ from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
 from nexi.files import translate_os_errors
 from nexi.output import clean_line, is_tty, print_json, print_note, print_warning, write
-
-if TYPE_CHECKING:
-    from nexi.app import Nexi
 
 MAX_BAD_ROWS_SHOWN = 10
 PIPED_PROGRESS_EVERY = 10
@@ -96,7 +94,6 @@ class _BenchFlags(Struct, frozen=True):
 
 def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> str:
     """Ask the questions, without adding to the history; return why it ended early, or an empty string."""
-    from nexi.app import RunRequest
     from nexi.bench.runner import BenchRunner
 
     numbers = count(1)
@@ -112,8 +109,8 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
         share = f"{100 * sum(verdicts) / len(verdicts):.0f} % right so far{money}"
         print_note(f"{place}; {share}: {clean_line(question.text)[:70]}", None, "dim")
 
-    async def ask(nexi: Nexi) -> bool:
-        template = RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False)
+    async def ask(nexi: app.Nexi) -> bool:
+        template = app.RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False)
         bench = BenchRunner(nexi, results, template, workers=flags.concurrency, max_cost=flags.max_cost, tell=show_answer)
         await bench.run(questions)
         return bench.is_out_of_budget

@@ -17,7 +17,7 @@ from nexi.cli.exits import EXIT_USAGE
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["find_meant_command", "group_options", "resolve_typo", "write_help"]
+__all__ = ["group_options", "resolve_typo", "write_help"]
 
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Research": ("deep", "depth", "plan", "yes"),
@@ -59,7 +59,7 @@ def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: 
 def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
     """The arguments, with a mistyped first word replaced if the user says so. Raises UsageError off a terminal."""
     word, *rest = arguments
-    command = find_meant_command(arguments, commands)
+    command = _find_meant_command(arguments, commands)
     if command is None:
         return list(arguments)
     suggestion = " ".join(["nexi", command, *rest])
@@ -72,7 +72,7 @@ def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[st
     raise click.UsageError(f"There is no command {word!r}. Did you mean `{suggestion}`?\n{as_question}")
 
 
-def find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:
+def _find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:
     """The command that the first word is probably a typo of."""
     # a word alone is hardly a question; before other words only one letter may be wrong
     word = words[0]

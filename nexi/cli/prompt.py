@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from prompt_toolkit.output import Output as EditorOutput
 
-__all__ = ["Prompt", "open_prompt"]
+__all__ = ["open_prompt"]
 
 
 PROMPT = "nexi> "
@@ -34,12 +34,12 @@ MAX_HISTORY_LINES = 1000
 MAX_INPUT_CHARS = 20_000
 
 
-class Prompt(Protocol):
+class _Prompt(Protocol):
     async def read(self) -> str:
         """The next input. Raises EOFError at its end."""
 
 
-def open_prompt(words: Sequence[str], history: Path, *, plain: bool, status: Callable[[], str] = str) -> Prompt:
+def open_prompt(words: Sequence[str], history: Path, *, plain: bool, status: Callable[[], str] = str) -> _Prompt:
     """Open a line editor with a status bar if the terminal allows it, else read plain lines."""
     can_edit = not plain and sys.stdin.isatty() and sys.stderr.isatty()
     return _EditingPrompt(words, history, status) if can_edit else _LinePrompt()

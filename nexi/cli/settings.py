@@ -77,7 +77,7 @@ def _config_command(ctx: click.Context, as_json: bool) -> None:
 @_config_command.command("path")
 def _path_command() -> None:
     """Print the path of the config file."""
-    print_config_path()
+    write(f"{nexi_home() / 'config.json'}\n")
 
 
 @_config_command.command("get")
@@ -236,9 +236,8 @@ def _remove_part(whole: Any, parts: tuple[str, ...], key: str) -> dict[str, Any]
 
 def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, Mapping):
-        raise ConfigError(
-            f"cannot change {key}", cause="the file has a different kind of value there", fix="nexi --edit-config"
-        )
+        cause = "the file has a different kind of value there"
+        raise ConfigError(f"cannot change {key}", cause=cause, fix="nexi --edit-config")
     return value or {}
 
 
@@ -263,16 +262,14 @@ def run_setup() -> Config:
     from nexi.app.local_models import PORTS
 
     if not sys.stdin.isatty():
-        raise ConfigError(
-            "setup is interactive and needs a terminal", cause="stdin is not a terminal", fix="nexi config set KEY VALUE"
-        )
+        fix = "nexi config set KEY VALUE"
+        raise ConfigError("setup is interactive and needs a terminal", cause="stdin is not a terminal", fix=fix)
     *kinds, last_kind = PORTS
     write(f"Looking for {', '.join(kinds)} and {last_kind} on this machine ...\n", sys.stderr)
-    offers = _local_model_offers(report=True)
-    by_name = {question.name: question for question in (*QUESTIONS, SEARXNG_QUESTION)}
+    offers = _local_model_offers(PORTS)
     config = run_first_time_setup(
         offers=offers,
-        questions=[by_name[name] for name in ("base_url", "api_key", "model", "searxng_url")],
+        questions=[q for q in (*QUESTIONS, SEARXNG_QUESTION) if q.name in ("base_url", "api_key", "model", "searxng_url")],
         window=_detect_window,
         list_models=_list_models_at,
         find_failures=_find_failures,
@@ -283,20 +280,18 @@ def run_setup() -> Config:
     return config
 
 
-def _local_model_offers(ports: Mapping[str, int] | None = None, *, report: bool = False) -> list[ModelOffer]:
-    """The models of local servers; with `report`, print which were found and which were not."""
+def _local_model_offers(ports: Mapping[str, int]) -> list[ModelOffer]:
+    """The models of local servers; prints which were found and which were not."""
     import asyncio
 
-    from nexi.app.local_models import PORTS, find_servers
+    from nexi.app.local_models import find_servers
 
-    ports = PORTS if ports is None else ports
     servers = asyncio.run(find_servers(ports))
-    if report:
-        server_names = [f"{s.kind} at {s.base_url} ({len(s.models)} model{'s' * (len(s.models) != 1)})" for s in servers]
-        absent_kinds = [kind for kind in ports if kind not in {s.kind for s in servers}]
-        write(f"Found: {', '.join(server_names) or 'none'}.\n", sys.stderr)
-        if server_names and absent_kinds:
-            write(f"Not found: {', '.join(absent_kinds)}.\n", sys.stderr)
+    server_names = [f"{s.kind} at {s.base_url} ({len(s.models)} model{'s' * (len(s.models) != 1)})" for s in servers]
+    absent_kinds = [kind for kind in ports if kind not in {s.kind for s in servers}]
+    write(f"Found: {', '.join(server_names) or 'none'}.\n", sys.stderr)
+    if server_names and absent_kinds:
+        write(f"Not found: {', '.join(absent_kinds)}.\n", sys.stderr)
     return [
         ModelOffer(f"{m.name}  ({s.kind}, {format_window(m.window, m.largest)})", s.base_url, m.name, m.context)
         for s in servers
@@ -354,10 +349,6 @@ def format_window(tokens: int | None, largest: int | None) -> str:
     return f"up to {largest} tokens" if largest else "window unknown"
 
 
-def print_config_path() -> None:
-    write(f"{nexi_home() / 'config.json'}\n")
-
-
 def edit_config() -> None:
     """Open the config file in the user's editor; write the defaults first if there is none."""
     import subprocess
@@ -372,6 +363,5 @@ def edit_config() -> None:
     try:
         subprocess.run([*command, os.fspath(path)], check=False)  # noqa: S603 - the user's own editor
     except OSError as error:
-        raise ConfigError(
-            f"cannot start the editor {command[0]!r}", cause=str(error), fix=f"set EDITOR, or open {path} yourself"
-        ) from error
+        fix = f"set EDITOR, or open {path} yourself"
+        raise ConfigError(f"cannot start the editor {command[0]!r}", cause=str(error), fix=fix) from error
