@@ -36,9 +36,6 @@ from nexi.ports import Clock, SearchBackend
 from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
-__all__ = ["Check", "DoctorReport", "examine_services", "examine_settings", "examine_setup"]
-
-
 SCHEMA = "nexi-doctor-1"
 DEADLINE_S = 5.0
 REQUEST_SHARE, JUDGE_TEST_SHARE = 0.7, 0.9  # of the time for a check: the rest is for saying that it was not enough
@@ -102,7 +99,7 @@ class DoctorReport(Struct, frozen=True):
         return {"schema": SCHEMA, "ok": self.ok, "checks": [check.as_json() for check in self.checks]}
 
 
-class DoctorEnvironment(Struct, frozen=True):
+class _DoctorEnvironment(Struct, frozen=True):
     """What the checks use of the machine and the network; tests pass their own."""
 
     clock: Clock = SystemClock()
@@ -113,12 +110,12 @@ class DoctorEnvironment(Struct, frozen=True):
     libraries: tuple[str, ...] = LIBRARIES
 
 
-DEFAULT_ENVIRONMENT = DoctorEnvironment()
-SETUP_ENVIRONMENT = DoctorEnvironment(deadline_s=30.0)  # a local model may have to be loaded first
+DEFAULT_ENVIRONMENT = _DoctorEnvironment()
+SETUP_ENVIRONMENT = _DoctorEnvironment(deadline_s=30.0)  # a local model may have to be loaded first
 
 
 async def examine_setup(
-    load: Callable[[], Config] = load_config, environment: DoctorEnvironment = DEFAULT_ENVIRONMENT
+    load: Callable[[], Config] = load_config, environment: _DoctorEnvironment = DEFAULT_ENVIRONMENT
 ) -> DoctorReport:
     """Run all checks. Never raises for a problem with the setup."""
     try:
@@ -152,7 +149,7 @@ async def examine_setup(
         return DoctorReport(_hide_secrets(config, await _run_checks(work, environment)))
 
 
-async def examine_settings(config: Config, environment: DoctorEnvironment = SETUP_ENVIRONMENT) -> tuple[Check, ...]:
+async def examine_settings(config: Config, environment: _DoctorEnvironment = SETUP_ENVIRONMENT) -> tuple[Check, ...]:
     """Check only the answer model, what it is worth as a judge, and the search services, before settings are saved."""
     async with Nexi(config.override(llm_max_retries=0), clock=environment.clock) as nexi:
         work = [("model", _check_model(nexi, "answer", environment)), *_plan_search_checks(nexi)]
@@ -168,7 +165,7 @@ def _failed_check(name: str, error: NexiError) -> Check:
 NamedCheck: TypeAlias = tuple[str, Coroutine[Any, Any, list[Check]]]
 
 
-async def _run_checks(work: Iterable[NamedCheck], environment: DoctorEnvironment) -> list[Check]:
+async def _run_checks(work: Iterable[NamedCheck], environment: _DoctorEnvironment) -> list[Check]:
     """Run the checks in parallel; one that fails or takes too long is a problem under its name."""
 
     async def run(name: str, check: Coroutine[Any, Any, list[Check]]) -> list[Check]:
@@ -201,7 +198,7 @@ async def _check_config(config: Config) -> list[Check]:
 # models
 
 
-async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnvironment) -> list[Check]:
+async def _check_model(nexi: Nexi, role: EndpointRole, environment: _DoctorEnvironment) -> list[Check]:
     name = "model" if role == "answer" else f"{role} model"
     endpoint = nexi.config.endpoint(role)
     if endpoint.is_extractive:
@@ -350,7 +347,7 @@ async def _check_document_reader() -> list[Check]:
     return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(parts)}")]
 
 
-async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:
+async def _check_dns(config: Config, environment: _DoctorEnvironment) -> list[Check]:
     if config.http_proxy or config.https_proxy:
         return [Check("fetch DNS", True, "host names are resolved and checked before the proxy is used")]
     try:
@@ -466,7 +463,7 @@ async def _check_proof_judge(config: Config) -> list[Check]:
     return [Check("proof judge", False, message, fix="use a better model: nexi config set roles.judge.model MODEL")]
 
 
-async def _test_proof_judge(nexi: Nexi, environment: DoctorEnvironment) -> list[Check]:
+async def _test_proof_judge(nexi: Nexi, environment: _DoctorEnvironment) -> list[Check]:
     """What the judge is worth; no setup fails for its sake, since rules check sentences where it may not."""
     config, clock = nexi.config, environment.clock
     if not await asyncio.to_thread(pair_models.kept_judge_grade, config):
@@ -507,7 +504,7 @@ async def _check_disk(config: Config) -> list[Check]:
     return [Check("disk", True, f"{free:,} MB free")]
 
 
-async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check]:
+async def _check_clock(nexi: Nexi, environment: _DoctorEnvironment) -> list[Check]:
     now = environment.clock.now()
     fix = "set the system clock, for example: timedatectl set-ntp true"
     if now.year not in PLAUSIBLE_YEARS:
@@ -526,7 +523,7 @@ async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check
     return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC, matches a server's clock")]
 
 
-async def _check_versions(environment: DoctorEnvironment) -> list[Check]:
+async def _check_versions(environment: _DoctorEnvironment) -> list[Check]:
     versions = await asyncio.to_thread(lambda: {name: _installed_version(name) for name in environment.libraries})
     missing_packages = [name for name, version in versions.items() if not version]
     libraries = ", ".join(f"{name} {version}" for name, version in versions.items() if version)

@@ -16,7 +16,7 @@ import pytest
 from nexi.app.local_models import server_time
 from nexi.checking.quiz import packaged_quiz
 from nexi.config import Config, load_config
-from nexi.doctor import Check, DoctorEnvironment, DoctorReport, examine_settings, examine_setup
+from nexi.doctor import Check, DoctorReport, _DoctorEnvironment, examine_settings, examine_setup
 from nexi.errors import FetchError
 from rig import miniweb
 from tests.stub import OLLAMA_ROUTES, completion, serving
@@ -56,8 +56,8 @@ async def no_time(url: str, **_: Any) -> datetime | None:
     return None
 
 
-def around(**values: Any) -> DoctorEnvironment:
-    return DoctorEnvironment(**{"clock": Clock(), "ports": {}, "resolve": resolved, "read_time": no_time, **values})
+def around(**values: Any) -> _DoctorEnvironment:
+    return _DoctorEnvironment(**{"clock": Clock(), "ports": {}, "resolve": resolved, "read_time": no_time, **values})
 
 
 async def checks(config: Config, **values: Any) -> dict[str, Check]:

@@ -25,13 +25,12 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
     "History": ("last", "prev", "show", "clear_history"),
     "Configuration": ("show_config", "edit_config", "version", "help"),
 }
-HEADING_ORDER = ("Search", *HEADINGS)
 MIN_LETTERS = 4  # of a word before other words
 
 
 def group_options(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
     heading_by_name = {name: heading for heading, names in HEADINGS.items() for name in names}
-    groups: dict[str, list[click.Parameter]] = {heading: [] for heading in HEADING_ORDER}
+    groups: dict[str, list[click.Parameter]] = {heading: [] for heading in ("Search", *HEADINGS)}
     for param in command.get_params(ctx):
         if isinstance(param, click.Option) and not param.hidden:
             groups[heading_by_name.get("help" if "--help" in param.opts else param.name or "", "Search")].append(param)
