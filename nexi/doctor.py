@@ -182,9 +182,6 @@ async def _run_checks(work: Iterable[NamedCheck], environment: _DoctorEnvironmen
     return [check for task in tasks for check in task.result()]
 
 
-# the settings
-
-
 async def _check_config(config: Config) -> list[Check]:
     path = config.config_path
     absence = "" if path.exists() else " does not exist: using defaults and the environment"
@@ -193,9 +190,6 @@ async def _check_config(config: Config) -> list[Check]:
         mode = re.search(r"chmod 600 .+", note)
         checks.append(Check("config note", False, note, fix=mode[0] if mode else "nexi --edit-config"))
     return checks
-
-
-# models
 
 
 async def _check_model(nexi: Nexi, role: EndpointRole, environment: _DoctorEnvironment) -> list[Check]:
@@ -246,9 +240,6 @@ def _check_window(config: Config, role: EndpointRole, server: LocalServer | None
     cause = f"{server.kind} gives {endpoint.model} {size}"
     message = f"max_context is {endpoint.max_context}, more than the model has"
     return [Check("window", False, message, cause, f"nexi config set {key} {size}")]
-
-
-# search and pages
 
 
 def _plan_search_checks(nexi: Nexi) -> list[NamedCheck]:
@@ -356,9 +347,6 @@ async def _check_dns(config: Config, environment: _DoctorEnvironment) -> list[Ch
         fix = "check the network connection and DNS"
         return [Check("fetch DNS", False, "cannot resolve public host names", error.cause, fix)]
     return [Check("fetch DNS", True, "public host names are resolved")]
-
-
-# this machine
 
 
 def _check_store(config: Config) -> list[Check]:
@@ -544,9 +532,6 @@ def _installed_version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return ""
-
-
-# secrets
 
 
 def _hide_secrets(config: Config, checks: Iterable[Check]) -> tuple[Check, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,12 +12,10 @@ import click
 
 from nexi import app
 from nexi.app.folders import Folders
-from nexi.app.history import open_runs
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE
 from nexi.cli.options import HELP, flag, json_option
 from nexi.cli.runner import run_with_nexi
-from nexi.config import load_config
 from nexi.errors import LLMError, NexiError, StoreError
 from nexi.output import clean_line, is_tty, print_error, print_json, print_warning, write
 from nexi.types import Scope, StoredSource
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 SOURCES_SCHEMA = "nexi-sources-1"
 MAX_LISTED = 1000
-MAX_NAMED_LOSSES = 20
 
 
 @click.command("index", context_settings=HELP)
@@ -217,43 +214,3 @@ def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) 
         title = clean_line(source.title or "(no title)")
         write(f"{clean_line(path or source.url)}\n    {title}  {source.fetched_at[:10]}  {passages}{labels}\n")
     return None
-
-
-async def repair_store(*, quiet: bool = False) -> str:
-    """Repair the knowledge base; say what was saved and, as far as is known, what is gone. Raises StoreError."""
-    import asyncio
-
-    from nexi.app.intake import Step
-    from nexi.app.integrity import list_indexed_pages
-
-    async with app.Nexi(load_config()) as nexi:
-        knowledge = nexi.knowledge()
-        if not knowledge.may_hold_something():
-            return "There is no knowledge base to repair.\n"
-        await knowledge.check_journal()
-        store = await knowledge.open_store()
-        with open_progress(quiet=quiet) as progress:
-            repair = await store.repair(
-                lambda count, total: progress.show_step(Step(f"{count:,} of {total:,} sources", "saved", count, total))
-            )
-        if not repair.kept_aside:
-            return "The knowledge base is intact: nothing was changed.\n"
-        # what stored runs have put into the knowledge base and is not in it
-        urls = await asyncio.to_thread(list_indexed_pages, open_runs(nexi.config))
-        missing_pages = [url for url in urls if await store.source(url) is None]
-    lines = [f"Saved {repair.sources:,} sources with {repair.chunks:,} passages."]
-    if repair.lost_count or repair.lost_chunks:
-        lost = f"{repair.lost_count:,} sources, {repair.lost_chunks:,} passages of others"
-        lines += [f"Lost by the file's own account: {lost}.", *_list_names(repair.lost_sources)]
-    if missing_pages:
-        lines.append(f"Not in it although a run has stored them (lost, or removed by you): {len(missing_pages):,} pages.")
-        lines += [*_list_names(missing_pages), "`nexi index URL` reads a page again."]
-    if len(lines) == 1:
-        lines.append("No lost source is known; a damaged file may have held more than it can tell.")
-    lines.append("`nexi index FOLDER` adds the files of a folder that are missing.")
-    return "\n".join((*lines, f"The damaged file is {repair.kept_aside}.")) + "\n"
-
-
-def _list_names(names: Sequence[str]) -> list[str]:
-    more = [f"  and {len(names) - MAX_NAMED_LOSSES:,} more"] if len(names) > MAX_NAMED_LOSSES else []
-    return [f"  {clean_line(name)}" for name in names[:MAX_NAMED_LOSSES]] + more

@@ -165,8 +165,6 @@ class _Conversation:
             case _:
                 await self._use_answer(word, rest)
 
-    # questions
-
     async def _ask_question(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search, not the conversation."""
         self._ask_again, self._question, self._earlier_messages = self._ask_question, question, list(self._session.messages)

@@ -159,9 +159,6 @@ def _setup_command() -> None:
     run_setup()
 
 
-# one setting
-
-
 def _listed_items(name: str, settings: Mapping[str, Any]) -> list[str]:
     value = settings.get(name) if name in LIST_SETTINGS else None
     return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) and value else []
@@ -251,9 +248,6 @@ def _setting_source(config: Config, name: str) -> str:
 
 def _format_value(value: Any) -> str:
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value, ensure_ascii=False)
-
-
-# the setup
 
 
 def run_setup() -> Config:

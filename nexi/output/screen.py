@@ -286,8 +286,7 @@ class Screen:
         self._print_warnings()
         end, review = result.finished, result.answer.review
         if self._verbose and review:
-            for line, style in _claim_lines(review):
-                print_note(line, style=style)
+            _print_claims(review)
         if self._sums_up:
             write("\n" if is_tty(sys.stderr) else "", sys.stderr)
             figures = review.proof.figures() if with_figures and review and review.proof.checked else ""
@@ -314,16 +313,17 @@ class Screen:
             print_warning(message)
 
 
-def _claim_lines(review: Review) -> Iterator[tuple[str, str]]:
-    """For `-v`: yield a line with its style for each sentence and for each passage found for it."""
+def _print_claims(review: Review) -> None:
+    """For `-v`: print a line for each sentence and for each passage found for it."""
     for claim in review.proof.checked:
-        yield f"   {verdict_words(claim)}: {clean_line(claim.text)}", "dim" if claim.verdict in GOOD else "yellow"
+        style = "dim" if claim.verdict in GOOD else "yellow"
+        print_note(f"   {verdict_words(claim)}: {clean_line(claim.text)}", style=style)
         for evidence in claim.evidence:
-            yield f"      {evidence_line(evidence)}", "dim"
+            print_note(f"      {evidence_line(evidence)}", style="dim")
     if review.gap:
-        yield f"   {clean_line(review.gap)}", "yellow"
+        print_note(f"   {clean_line(review.gap)}", style="yellow")
     for claim in review.dropped:
-        yield f"   omitted, {verdict_words(claim)}: {clean_line(claim.text)}", "yellow"
+        print_note(f"   omitted, {verdict_words(claim)}: {clean_line(claim.text)}", style="yellow")
 
 
 def _print_figures(review: Review | None, sources: int, conflicts: int) -> None:

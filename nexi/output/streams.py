@@ -38,17 +38,13 @@ def set_plain_mode(plain: bool) -> None:
     _plain_mode.set(plain)
 
 
-def is_plain(plain: bool | None = None) -> bool:
-    """Whether output is plain text even on a terminal."""
-    if plain is not None:
-        return plain
-    from nexi.config import wants_color
-
-    return _plain_mode.get() or not wants_color()
-
-
 def takes_colors(stream: Any, plain: bool | None = None) -> bool:
-    return is_tty(stream) and not is_plain(plain)
+    """Whether a terminal gets more than plain text, which `plain` may decide."""
+    if plain is None and is_tty(stream):
+        from nexi.config import wants_color
+
+        plain = _plain_mode.get() or not wants_color()
+    return is_tty(stream) and not plain
 
 
 def columns_of(stream: Any) -> int:
