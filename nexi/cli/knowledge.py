@@ -51,11 +51,9 @@ def _index_command(
     from nexi.app.intake import DocumentIndexing
 
     async def index_targets(nexi: app.Nexi) -> Intake:
-        space_tags = (nexi.spaces().get(space).tag,) if space else ()
+        all_tags = (*tags, nexi.spaces().get(space).tag) if space else tags
         with open_progress(quiet=as_json) as (show_step, show_status):
-            indexing = DocumentIndexing(
-                nexi, nexi.knowledge(), tags=(*tags, *space_tags), on_step=show_step, on_status=show_status
-            )
+            indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=all_tags, on_step=show_step, on_status=show_status)
             if watch:
                 async for intake in indexing.watch(targets[0]):
                     _print_intake(intake, as_json=as_json)

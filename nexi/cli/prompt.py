@@ -32,9 +32,7 @@ MAX_HISTORY_LINES = 1000
 MAX_INPUT_CHARS = 20_000
 
 
-def open_prompt(
-    words: Sequence[str], history: Path, *, plain: bool, status: Callable[[], str] = str
-) -> _EditingPrompt | _LinePrompt:
+def open_prompt(words: Sequence[str], history: Path, *, plain: bool, status: Callable[[], str]) -> _EditingPrompt | _LinePrompt:
     """Open a line editor with a status bar if the terminal allows it, else read plain lines."""
     can_edit = not plain and sys.stdin.isatty() and sys.stderr.isatty()
     return _EditingPrompt(words, history, status) if can_edit else _LinePrompt()
