@@ -134,10 +134,8 @@ def _parse_question(row: Any) -> BenchQuestion:
     id_value = _first_value(columns, ID_COLUMNS)
     name = str(id_value) if id_value not in (None, "") else content_digest(question)[:12]
     kind = _first_value(columns, KIND_COLUMNS)
-    pages = tuple(_parse_answers(_first_value(columns, PAGE_COLUMNS)))
-    return BenchQuestion(
-        name, question, answers, str(kind or "")[:60], pages, tuple(_parse_answers(_first_value(columns, OTHER_PAGES)))
-    )
+    pages, also = (tuple(_parse_answers(_first_value(columns, names))) for names in (PAGE_COLUMNS, OTHER_PAGES))
+    return BenchQuestion(name, question, answers, str(kind or "")[:60], pages, also)
 
 
 def _first_value(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
