@@ -10,20 +10,8 @@ from itertools import count, groupby, islice
 import click
 
 from nexi.answers.export_formats import REFERENCE_FORMATS
-from nexi.app.history import (
-    HistoryEntry,
-    HistoryRead,
-    clear_history,
-    find_entries,
-    fold_repeats,
-    format_entry_full,
-    format_entry_preview,
-    get_entry_by_id,
-    name_day,
-    open_runs,
-    read_last,
-    remove_entry,
-)
+from nexi.app import history as past_answers
+from nexi.app.history import HistoryEntry, HistoryRead, open_runs
 from nexi.cli.completion import complete_history, complete_space
 from nexi.cli.delivery import reference_text
 from nexi.cli.flags import HistoryFlags, OutputFlags
@@ -79,7 +67,7 @@ def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None)
 @json_option
 def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List searches whose question or answer contains each word of TEXT."""
-    history = find_entries(text)
+    history = past_answers.find_entries(text)
     _warn_about_damage(history)
     message = f"no question or answer contains {clean_line(text)[:60]!r}"
     error = NexiError(message, code="not_found", fix="`nexi history` lists past searches")
@@ -99,7 +87,7 @@ def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
-    if not remove_entry(entry_id):
+    if not past_answers.remove_entry(entry_id):
         raise _unknown_id_error(entry_id)
     print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
 
@@ -133,7 +121,7 @@ def latest_entry() -> HistoryEntry:
 
 def _read_newest(count: int) -> HistoryRead:
     """Read the last answers, with a note on damaged lines. Raises NexiError if there are none."""
-    history = read_last(count)
+    history = past_answers.read_last(count)
     _warn_about_damage(history)
     if not history.entries:
         raise NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
@@ -141,7 +129,7 @@ def _read_newest(count: int) -> HistoryRead:
 
 
 def _clear_history() -> None:
-    clear_history()
+    past_answers.clear_history()
     print_success(f"Deleted the history. Runs and pages are still in {nexi_home()}.")
 
 
@@ -157,7 +145,7 @@ def _show_prev(*, as_json: bool = False, form: str = "") -> None:
 
 
 def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None:
-    entry = get_entry_by_id(entry_id)
+    entry = past_answers.get_entry_by_id(entry_id)
     if entry is None:
         raise _unknown_id_error(entry_id)
     _print_full(entry, as_json=as_json, form=form)
@@ -173,9 +161,9 @@ def _print_days(
         raise error
     if as_json:
         return _print_json(entries[:most], history.damaged)
-    groups = [[entry] for entry in entries] if lists_all else fold_repeats(entries)
+    groups = [[entry] for entry in entries] if lists_all else past_answers.fold_repeats(entries)
     numbers = count(1)
-    days = groupby(groups[:most], key=lambda group: name_day(group[0].ts))
+    days = groupby(groups[:most], key=lambda group: past_answers.name_day(group[0].ts))
     parts = [part for day, day_groups in days for part in (day, *(_preview(group, next(numbers)) for group in day_groups))]
     return write("\n\n".join(parts) + "\n")
 
@@ -183,7 +171,7 @@ def _print_days(
 def _preview(group: Sequence[HistoryEntry], number: int) -> str:
     """One question with its newest answer, and the ids of those before."""
     newest, *earlier = group
-    text = format_entry_preview(newest, number) + ("" if _is_run_kept(newest.id) else f" ({NO_RUN})")
+    text = past_answers.format_entry_preview(newest, number) + ("" if _is_run_kept(newest.id) else f" ({NO_RUN})")
     if not earlier:
         return text
     ids = [entry.id for entry in earlier[:MAX_REPEATS_NAMED]] + (["…"] if len(earlier) > MAX_REPEATS_NAMED else [])
@@ -196,7 +184,7 @@ def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
     if as_json:
         return _print_json([entry])
     figures = _read_figures(entry.id) if _is_run_kept(entry.id) else f"Note: {NO_RUN}"
-    return write(format_entry_full(entry) + "\n" + (f"\n{figures}\n" if figures else ""))
+    return write(past_answers.format_entry_full(entry) + "\n" + (f"\n{figures}\n" if figures else ""))
 
 
 def _is_run_kept(run_id: str) -> bool:
