@@ -100,7 +100,7 @@ def main() -> None:
 
 
 @main.command("ask", cls=_QuestionCommand, context_settings=shared.HELP)
-@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word", "guide"))
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("_complete_first_word", "guide"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
 @click.option("--max-iter", "max_iterations", type=shared.COUNT, metavar="N", help="Maximum number of iterations.")

@@ -10,7 +10,7 @@ import click
 from nexi.app.folders import Folders
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
-from nexi.cli.history import latest_entry, sources_of
+from nexi.cli.history import latest_entry
 from nexi.cli.options import HELP, flag, make_json_option
 from nexi.config import Config, load_config
 from nexi.errors import NexiError
@@ -70,12 +70,15 @@ def show_evidence(
 @flag("--print", "only_print", help="Print the URL instead of opening it.")
 def _open_command(n: int, only_print: bool) -> None:
     """Open source N of the last answer in the browser."""
+    from nexi.app.conversation import cited_sources
+
     entry = latest_entry()
     if n > len(entry.urls):
         has = f"it has {len(entry.urls)} source{'' if len(entry.urls) == 1 else 's'}"
         raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="`nexi --prev` lists them")
     page_url = entry.urls[n - 1]
-    link = next((s.link for s in sources_of(entry) if s.number == n and s.url == page_url), "")
+    sources = cited_sources(open_runs(load_config()), entry)
+    link = next((source.link for source in sources if source.number == n and source.url == page_url), "")
     url = browser_address(n, page_url, link)
     if only_print or not sys.stdout.isatty() or not open_browser(url):
         write(f"{url}\n")

@@ -17,8 +17,6 @@ from nexi.cli.exits import EXIT_USAGE
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["group_options", "resolve_typo", "write_help"]
-
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Research": ("deep", "depth", "plan", "yes"),
     "Output": ("verbose", "plain", "no_stream", "as_json", "form", "output", "copy", "usage"),
@@ -47,7 +45,7 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
         formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)], col_max=28)
 
 
-def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
     if ctx.params.get("words"):

@@ -21,7 +21,6 @@ from nexi.errors import NexiError
 from nexi.events import AnswerChecked, decode
 from nexi.files import lines_from_end
 from nexi.output import clean_line, print_json, print_success, write
-from nexi.types import Source
 
 MAX_FACTS_READ = 20  # from the end of a log
 DEFAULT_LISTED = 10
@@ -108,13 +107,6 @@ def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
     return _show_by_id(flags.show or "", as_json=output.as_json, form=output.form)
 
 
-def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
-    """The sources that an answer cites, from its run's log."""
-    from nexi.app.conversation import cited_sources
-
-    return cited_sources(open_runs(load_config()), entry)
-
-
 def latest_entry() -> HistoryEntry:
     return _read_newest(1).entries[0]
 
@@ -180,7 +172,9 @@ def _preview(group: Sequence[HistoryEntry], number: int) -> str:
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
     if form in REFERENCE_FORMATS:
-        return write(reference_text(sources_of(entry), form, entry.ts))
+        from nexi.app.conversation import cited_sources
+
+        return write(reference_text(cited_sources(open_runs(load_config()), entry), form, entry.ts))
     if as_json:
         return _print_json([entry])
     figures = _read_figures(entry.id) if _is_run_kept(entry.id) else f"Note: {NO_RUN}"

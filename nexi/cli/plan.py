@@ -67,8 +67,9 @@ def _edit_inline(tasks: Sequence[str], line: str) -> list[str]:
     removal, replacement = _DROP.fullmatch(line), _CHANGE.fullmatch(line)
     number = int((removal or replacement or ("", "0"))[1])
     if not 1 <= number <= len(new_tasks):
-        numbers = f"the tasks are numbered 1 to {len(new_tasks)}"
-        fix = numbers if removal or replacement else "press Enter, e or q, or edit a task"
+        fix = (
+            f"the tasks are numbered 1 to {len(new_tasks)}" if removal or replacement else "press Enter, e or q, or edit a task"
+        )
         raise ResearchError(f"{line[:60]!r} is not a change", fix=fix, code="bad_plan")
     new_tasks[number - 1 : number] = [replacement[2]] if replacement else []
     return new_tasks
