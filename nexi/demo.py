@@ -39,11 +39,11 @@ def _handbook_folder() -> Path:
 class _Handbook:
     def __init__(self, folder: Path) -> None:
         self.pages = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
-        self._index = sqlite3.connect(":memory:", check_same_thread=False)
+        self.index = sqlite3.connect(":memory:", check_same_thread=False)
         self._lock = threading.Lock()
-        self._index.execute("CREATE VIRTUAL TABLE page USING fts5(name, title, body, tokenize='porter')")
+        self.index.execute("CREATE VIRTUAL TABLE page USING fts5(name, title, body, tokenize='porter')")
         rows = [(name, _title_of(text), text) for name, text in self.pages.items()]
-        self._index.executemany("INSERT INTO page VALUES (?, ?, ?)", rows)
+        self.index.executemany("INSERT INTO page VALUES (?, ?, ?)", rows)
 
     def search(self, query: str, limit: int = 10) -> list[tuple[str, str, str]]:
         """(name, title, snippet) of matching pages, best first."""
@@ -55,10 +55,7 @@ class _Handbook:
             "ORDER BY bm25(page, 0.0, 4.0, 1.0) LIMIT ?"
         )
         with self._lock:
-            return self._index.execute(sql, (words, limit)).fetchall()
-
-    def close(self) -> None:
-        self._index.close()
+            return self.index.execute(sql, (words, limit)).fetchall()
 
 
 def _title_of(markdown: str) -> str:
@@ -120,4 +117,4 @@ def serve_handbook() -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
-        handbook.close()
+        handbook.index.close()

@@ -12,35 +12,33 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from nexi import __version__
-from nexi.app import Nexi, SystemClock, open_runs
-from nexi.app.local_models import PORTS, LocalServer, describe_server, find_servers
-from nexi.config import Config, load_config
-from nexi.errors import ConfigError, FetchError, LLMError, NexiError, StoreError
+from nexi import __version__, app
+from nexi.app import Nexi, SystemClock, find_protections, open_runs, pair_models, resolve_host
+from nexi.app.factory import find_reading_problem
+from nexi.app.history import read_history
+from nexi.app.integrity import find_damaged_runs
+from nexi.app.local_models import PORTS, LocalServer, describe_server, find_servers, server_time
+from nexi.app.plugins import list_plugins
+from nexi.config import Config, EndpointRole, load_config
+from nexi.errors import ConfigError, FetchError, LLMError, NexiError
 from nexi.install import install_command, other_package, reader_command
 from nexi.notices import map_notice
 from nexi.ports import Clock, SearchBackend
 from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Message, Query, StoreStats, ToolSpec
 
-if TYPE_CHECKING:
-    from nexi.app.gate import ModelGate
-    from nexi.config import EndpointRole
-
-__all__ = ["Check", "DoctorReport", "examine_services", "examine_settings", "examine_setup"]
-
-
 SCHEMA = "nexi-doctor-1"
 DEADLINE_S = 5.0
-JUDGE_TEST_SHARE = 0.9  # of the time for a check: the rest is for saying that it was not enough
+REQUEST_SHARE, JUDGE_TEST_SHARE = 0.7, 0.9  # of the time for a check: the rest is for saying that it was not enough
 SETUP_CALLS = 3  # of a model in the test of settings: a word, and the judge's test with its repetition
 MAX_PROBE_TOKENS = 256
 TEST_QUERY = "encyclopedia"
@@ -101,23 +99,23 @@ class DoctorReport(Struct, frozen=True):
         return {"schema": SCHEMA, "ok": self.ok, "checks": [check.as_json() for check in self.checks]}
 
 
-class DoctorEnvironment(Struct, frozen=True):
+class _DoctorEnvironment(Struct, frozen=True):
     """What the checks use of the machine and the network; tests pass their own."""
 
     clock: Clock = SystemClock()
     ports: Mapping[str, int] = msgspec.field(default_factory=lambda: PORTS)
     deadline_s: float = DEADLINE_S
-    resolve: Callable[[str, int], Awaitable[Any]] | None = None
-    server_time: Callable[[str], Awaitable[datetime | None]] | None = None
+    resolve: Callable[[str, int], Awaitable[Any]] = resolve_host
+    read_time: Callable[..., Awaitable[datetime | None]] = server_time
     libraries: tuple[str, ...] = LIBRARIES
 
 
-DEFAULT_ENVIRONMENT = DoctorEnvironment()
-SETUP_ENVIRONMENT = DoctorEnvironment(deadline_s=30.0)  # a local model may have to be loaded first
+DEFAULT_ENVIRONMENT = _DoctorEnvironment()
+SETUP_ENVIRONMENT = _DoctorEnvironment(deadline_s=30.0)  # a local model may have to be loaded first
 
 
 async def examine_setup(
-    load: Callable[[], Config] = load_config, environment: DoctorEnvironment = DEFAULT_ENVIRONMENT
+    load: Callable[[], Config] = load_config, environment: _DoctorEnvironment = DEFAULT_ENVIRONMENT
 ) -> DoctorReport:
     """Run all checks. Never raises for a problem with the setup."""
     try:
@@ -148,20 +146,16 @@ async def examine_setup(
             ("clock", _check_clock(nexi, environment)),
             ("versions", _check_versions(environment)),
         ]
-        checks = await _run_checks(work, environment)
-    return DoctorReport(_hide_secrets(config, checks))
+        return DoctorReport(_hide_secrets(config, await _run_checks(work, environment)))
 
 
-async def examine_settings(config: Config, environment: DoctorEnvironment = SETUP_ENVIRONMENT) -> tuple[Check, ...]:
+async def examine_settings(config: Config, environment: _DoctorEnvironment = SETUP_ENVIRONMENT) -> tuple[Check, ...]:
     """Check only the answer model, what it is worth as a judge, and the search services, before settings are saved."""
-    from nexi.app.pair_models import can_test_judge
-
     async with Nexi(config.override(llm_max_retries=0), clock=environment.clock) as nexi:
         work = [("model", _check_model(nexi, "answer", environment)), *_plan_search_checks(nexi)]
-        if can_test_judge(config) and (config.max_model_calls or SETUP_CALLS) >= SETUP_CALLS:
+        if pair_models.can_test_judge(config) and (config.max_model_calls or SETUP_CALLS) >= SETUP_CALLS:
             work.append(("proof judge", _test_proof_judge(nexi, environment)))
-        checks = await _run_checks(work, environment)
-    return _hide_secrets(config, checks)
+        return _hide_secrets(config, await _run_checks(work, environment))
 
 
 def _failed_check(name: str, error: NexiError) -> Check:
@@ -171,7 +165,7 @@ def _failed_check(name: str, error: NexiError) -> Check:
 NamedCheck: TypeAlias = tuple[str, Coroutine[Any, Any, list[Check]]]
 
 
-async def _run_checks(work: Iterable[NamedCheck], environment: DoctorEnvironment) -> list[Check]:
+async def _run_checks(work: Iterable[NamedCheck], environment: _DoctorEnvironment) -> list[Check]:
     """Run the checks in parallel; one that fails or takes too long is a problem under its name."""
 
     async def run(name: str, check: Coroutine[Any, Any, list[Check]]) -> list[Check]:
@@ -188,9 +182,6 @@ async def _run_checks(work: Iterable[NamedCheck], environment: DoctorEnvironment
     return [check for task in tasks for check in task.result()]
 
 
-# the settings
-
-
 async def _check_config(config: Config) -> list[Check]:
     path = config.config_path
     absence = "" if path.exists() else " does not exist: using defaults and the environment"
@@ -201,10 +192,7 @@ async def _check_config(config: Config) -> list[Check]:
     return checks
 
 
-# models
-
-
-async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnvironment) -> list[Check]:
+async def _check_model(nexi: Nexi, role: EndpointRole, environment: _DoctorEnvironment) -> list[Check]:
     name = "model" if role == "answer" else f"{role} model"
     endpoint = nexi.config.endpoint(role)
     if endpoint.is_extractive:
@@ -214,8 +202,15 @@ async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnviro
         return [Check(name, True, message, fix=SETUP_FIX)]
     gate = nexi.gate()
     where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
-    listing = await _describe_listing(gate, role, endpoint.model)
-    llm, patience_s = gate.open_llm(role, "probe"), _request_timeout_s(environment)
+    try:
+        names = await gate.list_models(role)
+    except LLMError as error:
+        if error.code in ("connect", "dns", "tls", "auth", "timeout"):
+            raise
+        names = None  # not every endpoint has a list
+    is_unlisted = names is not None and endpoint.model not in names and f"{endpoint.model}:latest" not in names
+    listing = f", but it is not among the {len(names or ())} listed models" if is_unlisted else ""
+    llm, patience_s = gate.open_llm(role, "probe"), REQUEST_SHARE * environment.deadline_s
     request = Message("user", "Call the tool report with ready set to true.")
     deadline = environment.clock.monotonic() + patience_s
     try:
@@ -233,23 +228,6 @@ async def _check_model(nexi: Nexi, role: EndpointRole, environment: DoctorEnviro
     return [*checks, *_check_window(nexi.config, role, server)]
 
 
-def _request_timeout_s(environment: DoctorEnvironment) -> float:
-    return 0.7 * environment.deadline_s
-
-
-async def _describe_listing(gate: ModelGate, role: EndpointRole, model: str) -> str:
-    """Whether the endpoint lists the model; not every endpoint has a list."""
-    try:
-        names = await gate.list_models(role)
-    except LLMError as error:
-        if error.code in ("connect", "dns", "tls", "auth", "timeout"):
-            raise
-        return ""
-    if names is None:
-        return ""
-    return "" if model in names or f"{model}:latest" in names else f", but it is not among the {len(names)} listed models"
-
-
 def _check_window(config: Config, role: EndpointRole, server: LocalServer | None) -> list[Check]:
     """Compare max_context with the context window of the local server."""
     endpoint = config.endpoint(role)
@@ -262,9 +240,6 @@ def _check_window(config: Config, role: EndpointRole, server: LocalServer | None
     cause = f"{server.kind} gives {endpoint.model} {size}"
     message = f"max_context is {endpoint.max_context}, more than the model has"
     return [Check("window", False, message, cause, f"nexi config set {key} {size}")]
-
-
-# search and pages
 
 
 def _plan_search_checks(nexi: Nexi) -> list[NamedCheck]:
@@ -287,8 +262,7 @@ async def examine_services(load: Callable[[], Config] = load_config) -> DoctorRe
         federation: Any = nexi.ports.backends()[0]
         members = [federation.member(name) for name in getattr(federation, "services", ())]
         work = [(f"service {member.name}", _check_search(nexi, member, is_service=True)) for member in members]
-        checks = await _run_checks(work, environment)
-    return DoctorReport(_hide_secrets(config, checks))
+        return DoctorReport(_hide_secrets(config, await _run_checks(work, environment)))
 
 
 async def _check_search(nexi: Nexi, backend: SearchBackend, *, is_service: bool = False) -> list[Check]:
@@ -324,11 +298,9 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
     names = ", ".join(fetcher.name for fetcher in fetchers)
     browser: list[Check] = []
     if any(fetcher.name == "crawl4ai" for fetcher in fetchers):
-        from nexi.app import browser_install_fix, installed_browser, missing_parts
-
-        lack = missing_parts()
-        works = "cannot read pages" if lack else f"{installed_browser()} reads pages"
-        fix = browser_install_fix() if lack else ""
+        lack = app.missing_parts()
+        works = "cannot read pages" if lack else f"{app.installed_browser()} reads pages"
+        fix = app.browser_install_fix() if lack else ""
         browser = [Check("fetch crawl4ai", not lack, f"{works} that need JavaScript", lack, fix)]
     if len(refused_urls) < len(FORBIDDEN_URLS):
         open_to = ", ".join(url for url in FORBIDDEN_URLS if url not in refused_urls)
@@ -342,8 +314,6 @@ async def _check_fetch(nexi: Nexi) -> list[Check]:
 
 async def _check_plugins(config: Config) -> list[Check]:
     """One line for each plug-in that is installed; none where there is none."""
-    from nexi.app.plugins import list_plugins
-
     settings_by_kind = {"backend": "search_backend", "fetcher": "content_fetcher", "tool": "tools"}
     checks = []
     for plugin in await asyncio.to_thread(list_plugins, config):
@@ -359,8 +329,6 @@ async def _check_plugins(config: Config) -> list[Check]:
 
 async def _check_document_reader() -> list[Check]:
     """Say what the process that reads documents cannot reach; a system without such limits is no problem of the setup."""
-    from nexi.app import find_protections
-
     in_force = await find_protections()
     names = {"network": "the network", "files": "your files"}
     remaining_rights = " or ".join(name for key, name in names.items() if key not in in_force)
@@ -370,25 +338,18 @@ async def _check_document_reader() -> list[Check]:
     return [Check("documents", True, f"read in a process of their own, without keys; {'; '.join(parts)}")]
 
 
-async def _check_dns(config: Config, environment: DoctorEnvironment) -> list[Check]:
+async def _check_dns(config: Config, environment: _DoctorEnvironment) -> list[Check]:
     if config.http_proxy or config.https_proxy:
         return [Check("fetch DNS", True, "host names are resolved and checked before the proxy is used")]
-    from nexi.app import resolve_host
-
     try:
-        await (environment.resolve or resolve_host)(PUBLIC_NAME, 443)
+        await environment.resolve(PUBLIC_NAME, 443)
     except FetchError as error:
         fix = "check the network connection and DNS"
         return [Check("fetch DNS", False, "cannot resolve public host names", error.cause, fix)]
     return [Check("fetch DNS", True, "public host names are resolved")]
 
 
-# this machine
-
-
 def _check_store(config: Config) -> list[Check]:
-    from nexi.app.history import read_history
-
     unwritable = []
     for place in (config.runs_dir, config.pages_dir, config.history_path):
         nearest = _nearest_existing(place)
@@ -397,10 +358,7 @@ def _check_store(config: Config) -> list[Check]:
     if unwritable:
         fix = f"chmod -R u+rwX {config.root}, or set NEXI_HOME to another folder"
         return [Check("store", False, "answers cannot be saved", f"not writable: {', '.join(unwritable)}", fix)]
-    try:
-        history = read_history(config.history_path)
-    except StoreError as error:
-        return [_failed_check("store", error)]
+    history = read_history(config.history_path)
     message = f"{config.root} is writable, {len(history.entries)} answers in the history"
     if history.damaged:
         cause = f"{history.damaged} damaged lines were skipped"
@@ -410,8 +368,6 @@ def _check_store(config: Config) -> list[Check]:
 
 def _check_runs(config: Config) -> list[Check]:
     """The logs of the newest runs, line by line, and the page texts they name."""
-    from nexi.app.integrity import find_damaged_runs
-
     runs = open_runs(config)
     ids = runs.run_ids(MAX_CHECKED_RUNS)
     if not ids:
@@ -436,13 +392,10 @@ async def _check_knowledge(nexi: Nexi) -> list[Check]:
         return [Check("knowledge", True, "off: pages are not indexed", fix="nexi config set knowledge true")]
     if not knowledge.may_hold_something():
         return [Check("knowledge", True, f"empty: {config.knowledge_path} will be created with the first page")]
-    try:
-        await knowledge.check_journal()
-        store = await knowledge.open_store()
-        await store.lexical("nexi", count=1)
-        stats = await store.stats()
-    except StoreError as error:
-        return [_failed_check("knowledge", error)]
+    await knowledge.check_journal()
+    store = await knowledge.open_store()
+    await store.lexical("nexi", count=1)
+    stats = await store.stats()
     contents = f"{stats.sources:,} sources, {stats.chunks:,} passages, {stats.bytes / 1e6:,.1f} MB in {store.name}"
     if stats.damage:
         return [Check("knowledge", False, contents, stats.damage, "nexi doctor --repair")]
@@ -461,12 +414,9 @@ async def _check_embedder(nexi: Nexi) -> list[Check]:
     embedder = await nexi.gate().open_embedder()
     if embedder is None:
         return [Check("embedder", True, "none: search is by keyword only", fix=install_command("vectors"))]
-    try:
-        await knowledge.check_journal()
-        length = len((await embedder.embed(["test"])).vectors[0])
-        stats = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
-    except (LLMError, StoreError) as error:
-        return [_failed_check("embedder", error)]
+    await knowledge.check_journal()
+    length = len((await embedder.embed(["test"])).vectors[0])
+    stats = await (await knowledge.open_store()).stats() if knowledge.may_hold_something() else StoreStats()
     if stats.embedder and stats.embedder != embedder.name:
         cause = f"the stored vectors are from {stats.embedder}, but {embedder.name} is configured"
         return [Check("embedder", False, "search is by keyword only", cause, "nexi index --reembed")]
@@ -476,14 +426,12 @@ async def _check_embedder(nexi: Nexi) -> list[Check]:
 
 async def _check_reading_model() -> list[Check]:
     """Compare two words; without the model sentences are chosen by their words, which is no failure."""
-    from nexi.app.factory import find_reading_problem
-
     problem = await asyncio.to_thread(find_reading_problem)
     if problem is None:
         return [Check("reading model", True, "E5-small chooses the sentences of answers without a language model")]
     if problem.code == "not_installed":
         return [Check("reading model", True, "none: sentences are chosen by their words", fix=reader_command())]
-    return [_failed_check("reading model", problem)]
+    raise problem
 
 
 async def _check_proof_judge(config: Config) -> list[Check]:
@@ -493,50 +441,43 @@ async def _check_proof_judge(config: Config) -> list[Check]:
         return [Check("proof judge", True, "none: no model is configured, so only rules check sentences", fix=SETUP_FIX)]
     if not config.verify_judge:
         return [Check("proof judge", True, "off: verify_judge is false", fix="nexi config set verify_judge true")]
-    from nexi.app.pair_models import describe_grade, kept_judge_grade
-
-    grade = await asyncio.to_thread(kept_judge_grade, config)
+    grade = await asyncio.to_thread(pair_models.kept_judge_grade, config)
     where = f"{endpoint.model} at {urlsplit(endpoint.base_url).netloc.rpartition('@')[2]}"
     if grade is None:
         return [Check("proof judge", True, f"{where}: not tested yet", fix="nexi doctor --judge")]
-    message = f"{where}: {describe_grade(grade)}"
+    message = f"{where}: {pair_models.describe_grade(grade)}"
     if grade.may_raise:
         return [Check("proof judge", True, message)]
     return [Check("proof judge", False, message, fix="use a better model: nexi config set roles.judge.model MODEL")]
 
 
-async def _test_proof_judge(nexi: Nexi, environment: DoctorEnvironment) -> list[Check]:
+async def _test_proof_judge(nexi: Nexi, environment: _DoctorEnvironment) -> list[Check]:
     """What the judge is worth; no setup fails for its sake, since rules check sentences where it may not."""
-    from nexi.app.pair_models import grade_judge, kept_judge_grade
-
     config, clock = nexi.config, environment.clock
-    if not await asyncio.to_thread(kept_judge_grade, config):
+    if not await asyncio.to_thread(pair_models.kept_judge_grade, config):
         deadline = clock.monotonic() + environment.deadline_s * JUDGE_TEST_SHARE
         try:
-            await grade_judge(config, nexi.gate().open_llm("judge", "probe"), clock, deadline=deadline)
+            await pair_models.grade_judge(config, nexi.gate().open_llm("judge", "probe"), clock, deadline=deadline)
         except NexiError as error:
             return [Check("proof judge", True, error.message, error.cause, fix="nexi doctor --judge")]
     return [replace(check, ok=True) for check in await _check_proof_judge(config)]
 
 
 async def _check_proof_model(config: Config) -> list[Check]:
-    from nexi.app.pair_models import describe_grade, installed_model, kept_model_grade, model_root
-
-    folder = await asyncio.to_thread(installed_model, model_root(config))
+    folder = await asyncio.to_thread(pair_models.installed_model, pair_models.model_root(config))
     if folder is None:
         return [Check("proof model", True, "not installed", fix="list published models: nexi proof status")]
     await asyncio.to_thread(folder.check_files)
     if missing_packages := [name for name in ("onnxruntime", "tokenizers", "numpy") if not _installed_version(name)]:
         fix = install_command("proof")
         return [Check("proof model", False, f"{folder.name} cannot run", f"not installed: {', '.join(missing_packages)}", fix)]
-    grade = await asyncio.to_thread(kept_model_grade, config, folder)
-    return [Check("proof model", True, f"{folder.name}: {describe_grade(grade) if grade else 'not tested yet'}")]
+    grade = await asyncio.to_thread(pair_models.kept_model_grade, config, folder)
+    figures = pair_models.describe_grade(grade) if grade else "not tested yet"
+    return [Check("proof model", True, f"{folder.name}: {figures}")]
 
 
 def _nearest_existing(place: Path) -> Path:
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    return place
+    return next((path for path in (place, *place.parents) if path.exists()), Path(place.anchor))
 
 
 async def _check_disk(config: Config) -> list[Check]:
@@ -551,9 +492,7 @@ async def _check_disk(config: Config) -> list[Check]:
     return [Check("disk", True, f"{free:,} MB free")]
 
 
-async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check]:
-    from nexi.app.local_models import server_time
-
+async def _check_clock(nexi: Nexi, environment: _DoctorEnvironment) -> list[Check]:
     now = environment.clock.now()
     fix = "set the system clock, for example: timedatectl set-ntp true"
     if now.year not in PLAUSIBLE_YEARS:
@@ -561,11 +500,8 @@ async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check
     # the time from a server that the config names; no other server is contacted
     theirs = None
     if url := nexi.config.endpoint("answer").base_url or nexi.config.searxng_url:
-        if environment.server_time:
-            theirs = await environment.server_time(url)
-        else:
-            proxy, patience_s = nexi.ports.proxy_for(url), _request_timeout_s(environment)
-            theirs = await server_time(url, patience_s=patience_s, proxy=proxy, trust=nexi.config.trust)
+        proxy, patience_s = nexi.ports.proxy_for(url), REQUEST_SHARE * environment.deadline_s
+        theirs = await environment.read_time(url, patience_s=patience_s, proxy=proxy, trust=nexi.config.trust)
     if theirs is None:
         return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC")]
     skew = (now - theirs).total_seconds()
@@ -575,7 +511,7 @@ async def _check_clock(nexi: Nexi, environment: DoctorEnvironment) -> list[Check
     return [Check("clock", True, f"{now:%Y-%m-%d %H:%M} UTC, matches a server's clock")]
 
 
-async def _check_versions(environment: DoctorEnvironment) -> list[Check]:
+async def _check_versions(environment: _DoctorEnvironment) -> list[Check]:
     versions = await asyncio.to_thread(lambda: {name: _installed_version(name) for name in environment.libraries})
     missing_packages = [name for name, version in versions.items() if not version]
     libraries = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
@@ -592,15 +528,10 @@ async def _check_versions(environment: DoctorEnvironment) -> list[Check]:
 
 
 def _installed_version(name: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
     try:
         return version(name)
     except PackageNotFoundError:
         return ""
-
-
-# secrets
 
 
 def _hide_secrets(config: Config, checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -616,7 +547,4 @@ def _hide_secrets(config: Config, checks: Iterable[Check]) -> tuple[Check, ...]:
             text = text.replace(secret, "[key]")
         return text
 
-    def hide(text: str) -> str:
-        return map_notice(text, replace_secrets)
-
-    return tuple(Check(c.name, c.ok, hide(c.message), hide(c.cause), hide(c.fix)) for c in checks)
+    return tuple(Check(c.name, c.ok, *(map_notice(t, replace_secrets) for t in (c.message, c.cause, c.fix))) for c in checks)

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from nexi.app.local_models import server_time
 from nexi.checking.quiz import packaged_quiz
 from nexi.config import Config, load_config
-from nexi.doctor import Check, DoctorEnvironment, DoctorReport, examine_settings, examine_setup
+from nexi.doctor import Check, DoctorReport, _DoctorEnvironment, examine_settings, examine_setup
 from nexi.errors import FetchError
 from rig import miniweb
 from tests.stub import OLLAMA_ROUTES, completion, serving
@@ -51,12 +52,12 @@ async def resolved(host: str, port: int) -> list[str]:
     return ["192.0.2.1"]
 
 
-async def no_time(url: str) -> datetime | None:
+async def no_time(url: str, **_: Any) -> datetime | None:
     return None
 
 
-def around(**values: Any) -> DoctorEnvironment:
-    return DoctorEnvironment(**{"clock": Clock(), "ports": {}, "resolve": resolved, "server_time": no_time, **values})
+def around(**values: Any) -> _DoctorEnvironment:
+    return _DoctorEnvironment(**{"clock": Clock(), "ports": {}, "resolve": resolved, "read_time": no_time, **values})
 
 
 async def checks(config: Config, **values: Any) -> dict[str, Check]:
@@ -101,7 +102,7 @@ async def test_what_the_reader_of_documents_cannot_reach_is_said(
     async def find_protections() -> set[str]:
         return in_force
 
-    monkeypatch.setattr("nexi.app.find_protections", find_protections)
+    monkeypatch.setattr("nexi.doctor.find_protections", find_protections)
     found = await checks(make(model="extractive"))
     assert found["documents"].message == f"read in a process of their own, without keys; {message}"
 
@@ -357,8 +358,8 @@ async def test_a_year_that_cannot_be_is_a_problem(make: Callable[..., Config]) -
 async def test_the_clock_is_compared_with_a_server_that_is_asked_anyway(make: Callable[..., Config]) -> None:
     with serving({}, date="Tue, 06 May 2031 10:00:00 GMT") as port:
         config = make(model="extractive", searxng_url=f"http://127.0.0.1:{port}")
-        late = (await checks(config, server_time=None))["clock"]
-        right = (await checks(config, server_time=None, clock=Clock(NOW.replace(hour=10))))["clock"]
+        late = (await checks(config, read_time=server_time))["clock"]
+        right = (await checks(config, read_time=server_time, clock=Clock(NOW.replace(hour=10))))["clock"]
     assert (late.ok, late.message) == (False, "the clock is 120 minutes ahead of a server's")
     assert (right.ok, right.message) == (True, "2031-05-06 10:00 UTC, matches a server's clock")
 

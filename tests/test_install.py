@@ -145,7 +145,7 @@ async def test_the_package_of_another_project_is_noticed(
         theirs[name] = value
     monkeypatch.setattr(importlib.metadata, "metadata", lambda name: theirs)
     assert other_package() == expected
-    checks = await doctor._check_versions(doctor.DoctorEnvironment(libraries=()))
+    checks = await doctor._check_versions(doctor._DoctorEnvironment(libraries=()))
     assert [(check.ok, check.cause) for check in checks[1:]] == ([(False, expected)] if expected else [])
 
 

@@ -21,8 +21,6 @@ from msgspec import Struct
 from nexi.errors import ConfigError, StoreError
 from nexi.types import content_digest
 
-__all__ = ["BenchQuestion", "read_questions"]
-
 MAX_BYTES = 200_000_000
 MAX_QUESTION_CHARS = 20_000
 QUESTION_COLUMNS = ("question", "problem", "prompt", "query", "query_text", "input", "q")
@@ -48,12 +46,12 @@ class BenchQuestion(Struct, frozen=True):
     also: tuple[str, ...] = ()
 
 
-class QuestionFile(Struct, frozen=True):
+class _QuestionFile(Struct, frozen=True):
     questions: tuple[BenchQuestion, ...]
     bad: tuple[str, ...] = ()
 
 
-def read_questions(path: Path) -> QuestionFile:
+def read_questions(path: Path) -> _QuestionFile:
     """Read the questions. Raises ConfigError if the file has none."""
     questions: dict[str, BenchQuestion] = {}
     bad: list[str] = []
@@ -70,7 +68,7 @@ def read_questions(path: Path) -> QuestionFile:
     if not questions:
         fix = 'each row needs a question and its answer, as in {"question": "...", "answer": "..."}'
         raise ConfigError(f"no questions in {path}", cause=bad[0] if bad else "it is empty", fix=fix)
-    return QuestionFile(tuple(questions.values()), tuple(bad))
+    return _QuestionFile(tuple(questions.values()), tuple(bad))
 
 
 def _read_text(path: Path) -> str:
@@ -136,10 +134,8 @@ def _parse_question(row: Any) -> BenchQuestion:
     id_value = _first_value(columns, ID_COLUMNS)
     name = str(id_value) if id_value not in (None, "") else content_digest(question)[:12]
     kind = _first_value(columns, KIND_COLUMNS)
-    pages = tuple(_parse_answers(_first_value(columns, PAGE_COLUMNS)))
-    return BenchQuestion(
-        name, question, answers, str(kind or "")[:60], pages, tuple(_parse_answers(_first_value(columns, OTHER_PAGES)))
-    )
+    pages, also = (tuple(_parse_answers(_first_value(columns, names))) for names in (PAGE_COLUMNS, OTHER_PAGES))
+    return BenchQuestion(name, question, answers, str(kind or "")[:60], pages, also)
 
 
 def _first_value(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:

@@ -24,7 +24,7 @@ _HEIGHT = 120
 _STYLE = Path(__file__).with_name("plot.css").read_text(encoding="utf-8").strip()
 
 
-class Figures(Struct, frozen=True):
+class _Figures(Struct, frozen=True):
     """The figures of a group of questions; words, citations and the rest are means per question."""
 
     name: str
@@ -46,7 +46,7 @@ class Figures(Struct, frozen=True):
     conflicts: int
 
 
-def group_figures(questions: Sequence[BenchQuestion], rows: Mapping[str, BenchRow]) -> list[Figures]:
+def group_figures(questions: Sequence[BenchQuestion], rows: Mapping[str, BenchRow]) -> list[_Figures]:
     """Figures of all questions, then of each kind if there are a few kinds."""
     questions_asked = [q for q in questions if q.id in rows]
     kinds = sorted({q.kind for q in questions_asked if q.kind})
@@ -56,12 +56,12 @@ def group_figures(questions: Sequence[BenchQuestion], rows: Mapping[str, BenchRo
     return [_compute_figures(name, group, [rows[q.id] for q in group]) for name, group in groups]
 
 
-def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequence[BenchRow]) -> Figures:
+def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequence[BenchRow]) -> _Figures:
     scores = [score_answer(row.answer, q.answers) for q, row in zip(questions, rows, strict=True)]
     seconds = sorted(row.seconds for row in rows)
     costs = [row.cost for row in rows]
     checked = sum(row.checked for row in rows)
-    return Figures(
+    return _Figures(
         name=name,
         asked=len(rows),
         failed=sum(bool(row.error) for row in rows),
@@ -82,7 +82,7 @@ def _compute_figures(name: str, questions: Sequence[BenchQuestion], rows: Sequen
     )
 
 
-def render_table(groups: Sequence[Figures]) -> str:
+def render_table(groups: Sequence[_Figures]) -> str:
     heads = (
         "questions", "asked", "correct % (95 %)", "F1", "sentences found %", "words", "citations", "pages", "tokens",
         "seconds", "cost $", "failed",
@@ -111,7 +111,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def render_plot(title: str, groups: Sequence[Figures], times: Sequence[tuple[float, bool]]) -> str:
+def render_plot(title: str, groups: Sequence[_Figures], times: Sequence[tuple[float, bool]]) -> str:
     """Render bars with 95 % intervals for each group, and a histogram of seconds for right and wrong answers."""
     parts = [f'<text class="head" x="16" y="26">{escape(_shorten_line(title, 90))}</text>']
     top, room = 50, WIDTH - LEFT - RIGHT

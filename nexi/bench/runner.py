@@ -18,8 +18,6 @@ from nexi.errors import ConfigError, NexiError
 from nexi.events import RunFailed
 from nexi.types import Usage
 
-OnAnswer = Callable[[BenchQuestion, BenchRow], None]
-
 
 class BenchRunner:
     """Asks the questions that have no result yet."""
@@ -32,7 +30,7 @@ class BenchRunner:
         *,
         workers: int = 2,
         max_cost: float | None = None,
-        tell: OnAnswer = lambda question, row: None,
+        tell: Callable[[BenchQuestion, BenchRow], None] = lambda question, row: None,
     ) -> None:
         self._nexi, self._results, self._template = nexi, results, template
         self._workers, self._max_cost, self._tell = workers, max_cost, tell

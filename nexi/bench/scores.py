@@ -13,8 +13,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-__all__ = ["Share", "score_answer", "wilson_share"]
-
 MIN_CORRECT_F1 = 0.8
 WILSON_Z = 1.96  # two standard deviations: 95 %
 
@@ -26,7 +24,7 @@ _LIST_OF_SOURCES = re.compile(r"(?im)^\s*(?:sources|references|citations)\s*:")
 _YES_NO = ("yes", "no")
 
 
-class AnswerScore(Struct, frozen=True):
+class _AnswerScore(Struct, frozen=True):
     correct: bool
     exact: bool
     f1: float
@@ -41,7 +39,7 @@ class Share(Struct, frozen=True):
     high: float
 
 
-def score_answer(answer: str, right: Sequence[str]) -> AnswerScore:
+def score_answer(answer: str, right: Sequence[str]) -> _AnswerScore:
     """Score an answer against the closest right answer."""
     prose = _LIST_OF_SOURCES.split(_MARKER.sub(" ", answer))[0]
     text, golds = _normalise_text(prose), [g for g in map(_normalise_text, right) if g]
@@ -54,7 +52,7 @@ def score_answer(answer: str, right: Sequence[str]) -> AnswerScore:
             has_answer = has_answer or words[:1] == [gold]
         elif f" {gold} " in f" {text} " or (not gold.isascii() and " " not in gold and gold in text):
             has_answer = True
-    return AnswerScore(best >= MIN_CORRECT_F1 or has_answer, text in golds, best, len(prose.split()))
+    return _AnswerScore(best >= MIN_CORRECT_F1 or has_answer, text in golds, best, len(prose.split()))
 
 
 def _normalise_text(text: str) -> str:

@@ -6,7 +6,7 @@ A subcommand is imported when it is called, and heavy modules by the function th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,20 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi import __version__
-from nexi.cli.options import (
-    HELP,
-    MORE_THAN_ZERO,
-    SavingCommand,
-    cost_options,
-    filter_options,
-    json_option,
-    research_options,
-    save_option,
-    screen_options,
-)
+from nexi.cli import options as shared
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+    from nexi.cli.completion import Completion
 
 _TABLES = json.loads(Path(__file__).with_name("commands.json").read_bytes())
 # The subcommands, each with its line in the help: help imports no subcommand, and a test compares the lines.
@@ -79,9 +69,6 @@ class _QuestionGroup(click.Group):
             hint = f'To ask a question that starts with this word, quote it: nexi "{ctx.invoked_subcommand} ..."'
             raise click.UsageError(f"{error.format_message()}\n{hint}", ctx=error.ctx) from error
 
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
-
 
 class _QuestionContext(click.Context):
     """Names the command in usage errors as it is typed: `nexi`, not `nexi ask`."""
@@ -91,13 +78,10 @@ class _QuestionContext(click.Context):
         return "nexi"
 
 
-class _QuestionCommand(SavingCommand):
+class _QuestionCommand(shared.SavingCommand):
     """A question; its help groups the options under headings and lists the subcommands."""
 
     context_class = _QuestionContext
-
-    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write_usage("nexi", '[OPTIONS] "QUESTION"')
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from nexi.cli.guide import write_help
@@ -105,16 +89,9 @@ class _QuestionCommand(SavingCommand):
         write_help(self, ctx, formatter)
 
 
-def _lazy_completion(
-    name: str, module: str = "completion"
-) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def _lazy_completion(name: str, module: str = "completion") -> Completion:
     """A completion function of a module of nexi.cli, imported when a shell asks."""
-
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        items: list[CompletionItem] = getattr(import_module(f"nexi.cli.{module}"), name)(ctx, param, incomplete)
-        return items
-
-    return complete
+    return lambda ctx, param, incomplete: getattr(import_module(f"nexi.cli.{module}"), name)(ctx, param, incomplete)
 
 
 @click.group(cls=_QuestionGroup, add_help_option=False)
@@ -122,31 +99,27 @@ def main() -> None:
     """Ask the web, keep what you learn, prove every sentence."""
 
 
-@main.command("ask", cls=_QuestionCommand, context_settings=HELP)
-@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("complete_first_word", "guide"))
+@main.command("ask", cls=_QuestionCommand, context_settings=shared.HELP)
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("_complete_first_word", "guide"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
-@click.option("--max-iter", "max_iterations", type=click.IntRange(1), metavar="N", help="Maximum number of iterations.")
-@click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to answer within S seconds.")
-@click.option(
-    "--max-len", "max_output_tokens", type=click.IntRange(1), metavar="N", help="Maximum length of the answer in tokens."
-)
+@click.option("--max-iter", "max_iterations", type=shared.COUNT, metavar="N", help="Maximum number of iterations.")
+@click.option("--time-target", "--max-timeout", type=shared.MORE_THAN_ZERO, metavar="S", help="Aim to answer within S seconds.")
+@click.option("--max-len", "max_output_tokens", type=shared.COUNT, metavar="N", help="Maximum length of the answer in tokens.")
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-s", "--system", metavar="TEXT", help="Instructions for the model.")
 @click.option("--template", metavar="NAME", shell_complete=_lazy_completion("complete_template"), help="Use a saved template.")
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
-@filter_options
-@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
-@click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
-@click.option("--web", is_flag=True, help="Answer from the web only, without the knowledge base.")
+@shared.flag("-c", "--continue", "go_on", help="Continue the last conversation.")
+@shared.filter_options
+@shared.source_options
 @click.option("--space", metavar="NAME", shell_complete=_lazy_completion("complete_space"), help="Ask in this space.")
-@cost_options
-@click.option("--deep", is_flag=True, help="Research in rounds and write a report, as research does.")
-@research_options
-@click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
-@screen_options
-@click.option("--no-stream", is_flag=True, help="Print the answer only when it is complete.")
-@json_option
+@shared.cost_options
+@shared.flag("--deep", help="Research in rounds and write a report, as research does.")
+@shared.research_options
+@shared.flag("--strict", help="Omit sentences that are not found in the pages, or that a judge rejects.")
+@shared.screen_options
+@shared.flag("--no-stream", help="Print the answer only when it is complete.")
+@shared.json_option
 @click.option(
     "--format",
     "form",
@@ -154,17 +127,17 @@ def main() -> None:
     help="Output format: Markdown, JSON, or only the sources as references.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write the answer to a new FILE; - for stdout.")
-@save_option
-@click.option("--copy", is_flag=True, help="Copy the answer to the clipboard.")
-@click.option("-u", "--usage", is_flag=True, help="Print time, tokens and cost, even when piped.")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Show the last N searches.")
-@click.option("--prev", is_flag=True, help="Show the last answer.")
+@shared.save_option
+@shared.flag("--copy", help="Copy the answer to the clipboard.")
+@shared.flag("-u", "--usage", help="Print time, tokens and cost, even when piped.")
+@click.option("--last", type=shared.COUNT, metavar="N", help="Show the last N searches.")
+@shared.flag("--prev", help="Show the last answer.")
 @click.option("--show", metavar="ID", shell_complete=_lazy_completion("complete_history"), help="Show the answer with this ID.")
-@click.option("--clear-history", is_flag=True, help="Delete all search history.")
-@click.option("--config", "show_config", is_flag=True, help="Print the path of the config file.")
-@click.option("--edit-config", is_flag=True, help="Open the config file in an editor.")
+@shared.flag("--clear-history", help="Delete all search history.")
+@shared.flag("--config", "show_config", help="Print the path of the config file.")
+@shared.flag("--edit-config", help="Open the config file in an editor.")
 @click.version_option(__version__, "--version", prog_name="nexi")
-def ask(words: tuple[str, ...], **options: Any) -> None:
+def _ask_command(words: tuple[str, ...], **options: Any) -> None:
     """Ask the web, keep what you learn, prove every sentence.
 
     \b

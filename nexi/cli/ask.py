@@ -6,16 +6,19 @@ import click
 
 from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import AskFlags
+from nexi.config import nexi_home
 from nexi.output import answer_json, print_json, write
 
 
 def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
     """Take the first of: config commands, history commands, argument, --query-text, stdin, prompt."""
     # each way imports what it needs: `nexi --last` must not wait for what a search loads
-    if flags.show_config or flags.edit_config:
-        from nexi.cli.settings import edit_config, print_config_path
+    if flags.edit_config:
+        from nexi.cli.settings import edit_config
 
-        return edit_config() if flags.edit_config else print_config_path()
+        return edit_config()
+    if flags.show_config:
+        return write(f"{nexi_home() / 'config.json'}\n")
     if flags.history.is_set:
         from nexi.cli.history import run_history_flags
 

@@ -5,46 +5,43 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 from msgspec import Struct
 
+from nexi import app
 from nexi.bench.questions import BenchQuestion, read_questions
 from nexi.bench.report import group_figures, render_plot, render_table
 from nexi.bench.results import BenchRow, Results
 from nexi.bench.scores import score_answer
 from nexi.cli.exits import EXIT_CANCELLED
-from nexi.cli.options import HELP, MORE_THAN_ZERO, json_option
+from nexi.cli.options import COUNT, FILE, HELP, MORE_THAN_ZERO, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
 from nexi.files import translate_os_errors
 from nexi.output import clean_line, is_tty, print_json, print_note, print_warning, write
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nexi.app import Nexi
 
 MAX_BAD_ROWS_SHOWN = 10
 PIPED_PROGRESS_EVERY = 10
 
 
 @click.command("bench", context_settings=HELP)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=FILE)
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Ask only N of the questions.")
+@click.option("--limit", type=COUNT, metavar="N", help="Ask only N of the questions.")
 @click.option("--seed", type=int, default=0, metavar="N", help="Seed of the sample: the same seed picks the same questions.")
 @click.option(
     "--concurrency", type=click.IntRange(1, 32), default=2, metavar="N", help="Ask N questions in parallel; 2 by default."
 )
 @click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="Maximum cost of all questions in USD.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write the results to FILE.")
-@click.option("--plot", "picture", type=click.Path(path_type=Path), metavar="FILE", help="Write the SVG plot to FILE.")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Write the results to FILE.")
+@click.option("--plot", "picture", type=FILE, metavar="FILE", help="Write the SVG plot to FILE.")
 @json_option
 def _bench_command(file: Path, **options: Any) -> None:
     """Ask the questions in FILE and score the answers.
@@ -56,8 +53,8 @@ def _bench_command(file: Path, **options: Any) -> None:
     question_file = read_questions(file)
     for problem in question_file.bad[:MAX_BAD_ROWS_SHOWN]:
         print_warning(f"{file.name}, {problem}; skipped")
-    if len(question_file.bad) > MAX_BAD_ROWS_SHOWN:
-        print_warning(f"{len(question_file.bad) - MAX_BAD_ROWS_SHOWN} more rows of {file.name} were skipped")
+    if (more := len(question_file.bad) - MAX_BAD_ROWS_SHOWN) > 0:
+        print_warning(f"{more} more rows of {file.name} were skipped")
     questions = list(question_file.questions)
     if flags.limit and flags.limit < len(questions):
         order = list(range(len(questions)))
@@ -97,7 +94,6 @@ class _BenchFlags(Struct, frozen=True):
 
 def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> str:
     """Ask the questions, without adding to the history; return why it ended early, or an empty string."""
-    from nexi.app import RunRequest
     from nexi.bench.runner import BenchRunner
 
     numbers = count(1)
@@ -109,15 +105,12 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
         verdicts = [score_answer(rows[q.id].answer, q.answers).correct for q in questions if q.id in rows]
         mark = "failed" if row.error else ("right" if score_answer(row.answer, question.answers).correct else "wrong")
         money = f", ${results.cost:.4f}" + (f" of ${flags.max_cost:g}" if flags.max_cost else "")
-        print_note(
-            f"[{len(verdicts)}/{len(questions)}] {mark}, {row.seconds:.1f} s; "
-            f"{100 * sum(verdicts) / len(verdicts):.0f} % right so far{money}: {clean_line(question.text)[:70]}",
-            None,
-            "dim",
-        )
+        place = f"[{len(verdicts)}/{len(questions)}] {mark}, {row.seconds:.1f} s"
+        share = f"{100 * sum(verdicts) / len(verdicts):.0f} % right so far{money}"
+        print_note(f"{place}; {share}: {clean_line(question.text)[:70]}", None, "dim")
 
-    async def ask(nexi: Nexi) -> bool:
-        template = RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False)
+    async def ask(nexi: app.Nexi) -> bool:
+        template = app.RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False)
         bench = BenchRunner(nexi, results, template, workers=flags.concurrency, max_cost=flags.max_cost, tell=show_answer)
         await bench.run(questions)
         return bench.is_out_of_budget
@@ -130,12 +123,12 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
 
 
 def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
-    rows = {q.id: results.rows[q.id] for q in questions if q.id in results.rows}
+    rows = [(q, results.rows[q.id]) for q in questions if q.id in results.rows]
     if not rows:
         return
     figures = group_figures(questions, results.rows)
     picture = flags.picture or results.path.with_suffix(".svg")
-    times = [(rows[q.id].seconds, score_answer(rows[q.id].answer, q.answers).correct) for q in questions if q.id in rows]
+    times = [(row.seconds, score_answer(row.answer, question.answers).correct) for question, row in rows]
     title = f"{file.name}: {len(times)} questions, {results.about['model']}, effort {results.about['effort']}"
     with translate_os_errors("Could not write the plot", picture):
         picture.write_text(render_plot(title, figures, times), encoding="utf-8")
@@ -145,7 +138,7 @@ def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Res
     else:
         write(f"\n{render_table(figures)}")
         print_note(f"Results: {results.path}. Plot: {picture}", None, "dim")
-    errors = Counter(row.error for row in rows.values() if row.error)
+    errors = Counter(row.error for _, row in rows if row.error)
     for message, times_seen in errors.most_common(1):
         cause = f"most common error ({times_seen}): {clean_line(message)[:300]}"
         print_warning(f"{errors.total()} questions have no answer; {cause}")

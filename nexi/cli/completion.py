@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from nexi.config import load_config
+from nexi.errors import NexiError
+from nexi.output import write
 
+if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+Completion: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
 
 INSTALL_LINES = {
     "bash": 'eval "$(nexi completion bash)" in ~/.bashrc',
@@ -19,15 +24,11 @@ INSTALL_LINES = {
 MAX_COMPLETED = 50  # runs or answers, the latest
 
 
-def _complete_names(
-    list_names: Callable[[], list[tuple[str, str]]],
-) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def _complete_names(list_names: Callable[[], list[tuple[str, str]]]) -> Completion:
     """Complete with the names that begin as what was typed, and what they stand for; none where they cannot be read."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
-
-        from nexi.errors import NexiError
 
         try:
             return [CompletionItem(name, help=about) for name, about in list_names() if name.startswith(incomplete)]
@@ -41,7 +42,6 @@ def _complete_names(
 def complete_run() -> list[tuple[str, str]]:
     """The IDs of recent runs, newest first, with state and question."""
     from nexi.app.history import open_runs
-    from nexi.config import load_config
 
     runs = open_runs(load_config()).list_runs(MAX_COMPLETED)
     return [(run.id, f"{run.state}: {' '.join(run.query.split())[:60]}") for run in runs]
@@ -57,7 +57,6 @@ def complete_history() -> list[tuple[str, str]]:
 @_complete_names
 def complete_space() -> list[tuple[str, str]]:
     from nexi.app.factory import open_spaces
-    from nexi.config import load_config
 
     return [(space.name, "") for space in open_spaces(load_config()).list_all()]
 
@@ -74,8 +73,6 @@ def complete_template() -> list[tuple[str, str]]:
 def _completion_command(shell: str) -> None:
     """Print the completion script for a shell."""
     from click.shell_completion import get_completion_class
-
-    from nexi.output import write
 
     kind = get_completion_class(shell)
     if kind is None:  # only a shell that is no choice

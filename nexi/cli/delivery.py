@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from nexi.config import is_dumb_terminal
+from nexi import app, output
+from nexi.cli.flags import OutputFlags
+from nexi.config import Config, is_dumb_terminal
 from nexi.errors import ConfigError, NexiError, StoreError
 from nexi.files import create_private_file, is_existing_path, translate_os_errors
 from nexi.output import answer_json, clean_text, is_tty, print_json, print_note, print_success, print_warning
 from nexi.output.streams import write_raw
 from nexi.text.controls import escape_json
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nexi.app import RunResult
-    from nexi.cli.flags import OutputFlags
-    from nexi.config import Config
-    from nexi.output import Screen
-    from nexi.types import Source
+from nexi.types import Source
 
 STDOUT = "-"
 MARKDOWN_SUFFIXES = (".md", ".markdown")
@@ -44,13 +39,12 @@ def output_path(flags: OutputFlags) -> Path | None:
         fix = "choose another name, or delete it"
         raise ConfigError(f"{path} already exists", cause="files are never overwritten", fix=fix, code="exists")
     if not path.parent.is_dir():
-        raise ConfigError(
-            f"cannot write {path}", cause=f"the folder {path.parent} does not exist", fix=f"create it: mkdir -p {path.parent}"
-        )
+        cause, fix = f"the folder {path.parent} does not exist", f"create it: mkdir -p {path.parent}"
+        raise ConfigError(f"cannot write {path}", cause=cause, fix=fix)
     return path
 
 
-def answer_text(result: RunResult) -> str:
+def answer_text(result: app.RunResult) -> str:
     from nexi.answers.citations import format_citations_section
 
     sources = result.answer.sources
@@ -67,7 +61,7 @@ def reference_text(sources: Sequence[Source], form: str, access_date: str = "") 
     return FORMS[form](sources, access_date)
 
 
-def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlags) -> None:
+def write_answer(path: Path, result: app.RunResult, question: str, flags: OutputFlags) -> None:
     from nexi.exports import markdown_document
 
     if flags.is_references:
@@ -81,9 +75,8 @@ def write_answer(path: Path, result: RunResult, question: str, flags: OutputFlag
     try:
         write_text(path, text)
     except OSError as error:
-        raise StoreError(
-            f"could not write the answer to {path}", cause=error.strerror or str(error), fix="nexi --prev shows the answer"
-        ) from error
+        cause, fix = error.strerror or str(error), "nexi --prev shows the answer"
+        raise StoreError(f"could not write the answer to {path}", cause=cause, fix=fix) from error
     print_success(f"Saved the answer to {path}.")
 
 
@@ -115,7 +108,7 @@ def chosen_vault(config: Config, flags: OutputFlags) -> Path | None:
 
 
 def deliver_report(
-    result: RunResult, flags: OutputFlags, screen: Screen, *, vault: Path | None = None, at_prompt: bool = False
+    result: app.RunResult, flags: OutputFlags, screen: output.Screen, *, vault: Path | None = None, at_prompt: bool = False
 ) -> None:
     """Print a research report and save it: to --output, else where reports go; with `-o -` it is only printed."""
     from nexi.app.report import report_text
@@ -139,7 +132,7 @@ def deliver_report(
         print_next_steps(result, at_prompt=at_prompt)
 
 
-def save_answer_report(result: RunResult, vault: Path | None = None) -> Path | None:
+def save_answer_report(result: app.RunResult, vault: Path | None = None) -> Path | None:
     """Save an answer as a report, in the vault or where reports go by default, and print where; None if that fails."""
     from nexi.app.report import save_report
 
@@ -164,7 +157,7 @@ def _today() -> str:
     return SystemClock().now().date().isoformat()
 
 
-def print_next_steps(result: RunResult, *, at_prompt: bool = False) -> None:
+def print_next_steps(result: app.RunResult, *, at_prompt: bool = False) -> None:
     """Print on a terminal the ID of the run and what can be done with the answer."""
     if not is_tty(sys.stderr):
         return
@@ -176,7 +169,7 @@ def print_next_steps(result: RunResult, *, at_prompt: bool = False) -> None:
     print_note(" · ".join((f"Run {result.id}", *steps)) + export, None, "dim")
 
 
-def copy_answer(result: RunResult) -> None:
+def copy_answer(result: app.RunResult) -> None:
     if not _copy_text(answer_text(result)):
         print_warning("the answer was not copied: there is no terminal, and none of wl-copy, xclip, pbcopy and clip works")
 
@@ -184,8 +177,8 @@ def copy_answer(result: RunResult) -> None:
 def _copy_text(text: str) -> bool:
     """Copy text to the clipboard, with an escape sequence on a terminal, else with a program; False if neither is possible."""
     import shutil
-    import subprocess
     from base64 import b64encode
+    from subprocess import DEVNULL, SubprocessError, run
 
     data = text.encode("utf-8", "replace")
     terminal = next((stream for stream in (sys.stdout, sys.stderr) if is_tty(stream)), None)
@@ -197,17 +190,8 @@ def _copy_text(text: str) -> bool:
         program = shutil.which(name)
         if program is None:
             continue
-        try:
-            process = subprocess.run(  # noqa: S603 - a fixed list of programs, found on the user's PATH
-                [program, *arguments],
-                input=data,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=CLIPBOARD_TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.SubprocessError):
-            continue
-        if process.returncode == 0:
+        with suppress(OSError, SubprocessError):
+            # a fixed list of programs, found on the user's PATH
+            run([program, *arguments], input=data, stdout=DEVNULL, stderr=DEVNULL, timeout=CLIPBOARD_TIMEOUT_S, check=True)  # noqa: S603
             return True
     return False

@@ -1,32 +1,34 @@
-"""`nexi doctor`: one line for each check, ok or a problem with its cause and fix."""
+"""`nexi doctor`: one line for each check, ok or a problem with its cause and fix; `--repair` says what was saved and lost."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from nexi import app
 from nexi.app.history import open_runs
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.knowledge import repair_store
-from nexi.cli.options import json_option
+from nexi.cli.knowledge import open_progress
+from nexi.cli.options import flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import NexiError
 from nexi.output import clean_line, print_json, write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nexi.doctor import Check
+
+MAX_NAMED_LOSSES = 20
 
 
 @click.command("doctor")
-@click.option("--repair", is_flag=True, help="First repair a damaged knowledge base and damaged run logs.")
-@click.option("--judge", "tests_judge", is_flag=True, help="First test the model that judges sentences, in one request.")
-@click.option("--services", "calls_services", is_flag=True, help="Call every open service once instead, and say which answer.")
+@flag("--repair", help="First repair a damaged knowledge base and damaged run logs.")
+@flag("--judge", "tests_judge", help="First test the model that judges sentences, in one request.")
+@flag("--services", "calls_services", help="Call every open service once instead, and say which answer.")
 @json_option
 def _doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_services: bool) -> None:
     """Check the setup and suggest fixes.
@@ -42,7 +44,7 @@ def _doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_servic
             return print_json({"schema": "nexi-services-1", "checks": [check.as_json() for check in checks]})
         return write(f"{_render_checks(checks)}\n{sum(check.ok for check in checks)} of {len(checks)} open services answer.\n")
     if repair:
-        write(asyncio.run(repair_store(quiet=as_json)), sys.stderr)
+        write(asyncio.run(_repair_store(quiet=as_json)), sys.stderr)
         write(_repair_logs(), sys.stderr)
     if tests_judge:
         config = load_config()
@@ -86,3 +88,41 @@ def _render_checks(checks: Sequence[Check]) -> str:
         more = [f"{label}: {clean_line(text)}" for label, text in (("cause", check.cause), ("fix", check.fix)) if text]
         lines += [" " * (width + 11) + line for line in more]
     return "".join(f"{line}\n" for line in lines)
+
+
+async def _repair_store(*, quiet: bool = False) -> str:
+    """Repair the knowledge base; say what was saved and, as far as is known, what is gone. Raises StoreError."""
+    from nexi.app.intake import Step
+    from nexi.app.integrity import list_indexed_pages
+
+    async with app.Nexi(load_config()) as nexi:
+        knowledge = nexi.knowledge()
+        if not knowledge.may_hold_something():
+            return "There is no knowledge base to repair.\n"
+        await knowledge.check_journal()
+        store = await knowledge.open_store()
+        with open_progress(quiet=quiet) as progress:
+            repair = await store.repair(
+                lambda count, total: progress.show_step(Step(f"{count:,} of {total:,} sources", "saved", count, total))
+            )
+        if not repair.kept_aside:
+            return "The knowledge base is intact: nothing was changed.\n"
+        # what stored runs have put into the knowledge base and is not in it
+        urls = await asyncio.to_thread(list_indexed_pages, open_runs(nexi.config))
+        missing_pages = [url for url in urls if await store.source(url) is None]
+    lines = [f"Saved {repair.sources:,} sources with {repair.chunks:,} passages."]
+    if repair.lost_count or repair.lost_chunks:
+        lost = f"{repair.lost_count:,} sources, {repair.lost_chunks:,} passages of others"
+        lines += [f"Lost by the file's own account: {lost}.", *_list_names(repair.lost_sources)]
+    if missing_pages:
+        lines.append(f"Not in it although a run has stored them (lost, or removed by you): {len(missing_pages):,} pages.")
+        lines += [*_list_names(missing_pages), "`nexi index URL` reads a page again."]
+    if len(lines) == 1:
+        lines.append("No lost source is known; a damaged file may have held more than it can tell.")
+    lines.append("`nexi index FOLDER` adds the files of a folder that are missing.")
+    return "\n".join((*lines, f"The damaged file is {repair.kept_aside}.")) + "\n"
+
+
+def _list_names(names: Sequence[str]) -> list[str]:
+    more = [f"  and {len(names) - MAX_NAMED_LOSSES:,} more"] if len(names) > MAX_NAMED_LOSSES else []
+    return [f"  {clean_line(name)}" for name in names[:MAX_NAMED_LOSSES]] + more

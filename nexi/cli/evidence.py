@@ -10,8 +10,8 @@ import click
 from nexi.app.folders import Folders
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
-from nexi.cli.history import latest_entry, sources_of
-from nexi.cli.options import HELP, make_json_option
+from nexi.cli.history import latest_entry
+from nexi.cli.options import HELP, flag, make_json_option
 from nexi.config import Config, load_config
 from nexi.errors import NexiError
 from nexi.events import RunFinished, find_end, find_review
@@ -23,7 +23,7 @@ from nexi.urls import is_note_link, is_web_url, parse
 @click.command("evidence", context_settings=HELP)
 @click.argument("n", type=click.IntRange(1), required=False)
 @click.option("--run", "run_id", metavar="ID", shell_complete=complete_run, help="Use this run instead of the last answer.")
-@click.option("--plain", is_flag=True, help="Disable colours and emoji.")
+@flag("--plain", help="Disable colours and emoji.")
 @make_json_option("Print one JSON object for each source.")
 def _evidence_command(n: int | None, run_id: str | None, plain: bool, as_json: bool) -> None:
     """Show the passages behind source N of the last answer, or behind all its sources.
@@ -54,7 +54,7 @@ def show_evidence(
     config: Config, run_id: str, sources: Sequence[Source], review: Review | None, *, as_json: bool = False
 ) -> None:
     """Print the evidence of these sources to stdout, with the stored texts around it."""
-    from nexi.output.evidence import claims_citing, evidence_json, print_evidence
+    from nexi.output.evidence import evidence_json, print_evidence
 
     pages = open_runs(config).pages
     for place, source in enumerate(sources):
@@ -62,22 +62,23 @@ def show_evidence(
             print_json(evidence_json(run_id, source, review))
             continue
         write("\n" * bool(place))
-        evidence = (e for claim in claims_citing(review, source.number) for e in claim.evidence if e.number == source.number)
-        texts = {digest: pages.read_text(digest) or "" for digest in {e.digest for e in evidence if e.digest}}
-        print_evidence(source, review, texts)
+        print_evidence(source, review, pages.read_text)
 
 
 @click.command("open", context_settings=HELP)
 @click.argument("n", type=click.IntRange(1))
-@click.option("--print", "only_print", is_flag=True, help="Print the URL instead of opening it.")
+@flag("--print", "only_print", help="Print the URL instead of opening it.")
 def _open_command(n: int, only_print: bool) -> None:
     """Open source N of the last answer in the browser."""
+    from nexi.app.conversation import cited_sources
+
     entry = latest_entry()
     if n > len(entry.urls):
         has = f"it has {len(entry.urls)} source{'' if len(entry.urls) == 1 else 's'}"
         raise NexiError(f"the last answer has no source {n}", cause=has, code="not_found", fix="`nexi --prev` lists them")
     page_url = entry.urls[n - 1]
-    link = next((s.link for s in sources_of(entry) if s.number == n and s.url == page_url), "")
+    sources = cited_sources(open_runs(load_config()), entry)
+    link = next((source.link for source in sources if source.number == n and source.url == page_url), "")
     url = browser_address(n, page_url, link)
     if only_print or not sys.stdout.isatty() or not open_browser(url):
         write(f"{url}\n")
@@ -92,9 +93,8 @@ def browser_address(n: int, url: str, link: str) -> str:
         if path and path.exists():
             return path.as_uri()
     if not is_web_url(url):
-        raise NexiError(
-            f"cannot open source {n}", cause=f"{clean_line(url)[:200]} is not a web address", fix="`nexi --prev` shows it"
-        )
+        cause = f"{clean_line(url)[:200]} is not a web address"
+        raise NexiError(f"cannot open source {n}", cause=cause, fix="`nexi --prev` shows it")
     return link if is_web_url(link) else str(parse(url).href)
 
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import click
 
+from nexi import app
 from nexi.cli.options import JSON_ERRORS
 from nexi.errors import NexiError
 from nexi.output import print_failure
-
-if TYPE_CHECKING:
-    from nexi.app import RunResult
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_NOT_VERIFIED, EXIT_NOT_ANSWERED, EXIT_CONTRADICTED = 1, 2, 5, 6, 7
 EXIT_CANCELLED, EXIT_TERMINATED = 130, 143
 
 
-def exit_unless_answered(result: RunResult) -> None:
+def exit_unless_answered(result: app.RunResult) -> None:
     """Exit with a code of its own where the pages do not answer the question."""
     if result.answer.answered == "no":
         raise SystemExit(EXIT_NOT_ANSWERED)
@@ -65,7 +64,6 @@ class Interrupts:
     def stop_on_signal(self, stop: Callable[[], None]) -> Iterator[None]:
         """Route signals to the run of the calling task; outside the main thread leave them alone."""
         import asyncio
-        import signal
 
         task = asyncio.current_task()
         self.code = 0  # earlier signals belong to earlier runs
@@ -90,7 +88,6 @@ class Interrupts:
 def handle_signal(number: int, act: Callable[[], object]) -> Iterator[None]:
     """Call `act` on a signal inside the block, instead of its usual handler."""
     import asyncio
-    import signal
 
     loop, before = asyncio.get_running_loop(), signal.getsignal(number)
     try:

@@ -6,13 +6,15 @@ Passages come from the knowledge base and, for what is missing, from the web.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
 from msgspec.structs import asdict
 
 from nexi.cli.flags import parse_filters
-from nexi.cli.options import HELP, filter_options, json_option, make_json_option
+from nexi.cli.options import HELP, filter_options, flag, json_option, make_json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import NoEvidenceError
@@ -23,14 +25,16 @@ from nexi.types import SearchOutcome
 
 MAX_SNIPPET_CHARS = 500
 MAX_PASSAGE_CHARS = 600
+_share = partial(click.option, type=click.FloatRange(0, 1), metavar="N")
+_limit = partial(click.option, type=click.IntRange(1, 20), metavar="N")
 
 
 @click.command("find", context_settings=HELP)
 @click.argument("query")
 @filter_options
-@click.option("--local", is_flag=True, help="Search the knowledge base only; no network access.")
+@flag("--local", help="Search the knowledge base only; no network access.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="With --local: only sources with this tag.")
-@click.option("--explain", is_flag=True, help="Also show which services were asked, why, and what each said.")
+@flag("--explain", help="Also show which services were asked, why, and what each said.")
 @json_option
 def _find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...], explain: bool, **options: Any) -> None:
     """Search and print the hits, without an answer."""
@@ -53,13 +57,22 @@ def _find_command(query: str, as_json: bool, local: bool, tags: tuple[str, ...],
         fixes = dict.fromkeys(f.fix for f in outcome.failures if f.fix)
         unreachable = explain_unreachable(outcome.failures)
         raise unreachable or NoEvidenceError("no results", cause=reasons, fix="; ".join(fixes))
-    if as_json:
-        print_json(_hits_json(outcome))
-    else:
-        _print_hits(outcome)
+    lines = (SERVICES[hit.backend].credit for hit in outcome.hits if hit.backend in SERVICES)
+    credit_lines = list(dict.fromkeys(line.rstrip(".") for line in lines if line))  # services want them beside their results
+    if not as_json:
+        return _print_hits(outcome, credit_lines)
+    hits = [
+        {"title": h.title, "url": h.url, "snippet": h.snippet, "published": h.published, "backend": h.backend}
+        | ({"paper": asdict(h.paper)} if h.paper else {})
+        for h in outcome.hits
+    ]
+    failures = [asdict(failure) for failure in outcome.failures]
+    about = {"asked": [asdict(answer) for answer in outcome.asked], "credits": credit_lines} if outcome.asked else {}
+    fields = {"schema": "nexi-hits-1", "query": outcome.query, "backend": outcome.backend, "hits": hits, "failures": failures}
+    return print_json({**fields, **about})
 
 
-def _print_hits(outcome: SearchOutcome) -> None:
+def _print_hits(outcome: SearchOutcome, credit_lines: Sequence[str]) -> None:
     """Print what failed, numbered hits with title, URL and snippet, and where they are from."""
     for f in outcome.failures:
         print_warning(f"{f.provider} failed ({f.code}): {f.message}" + (f". Fix: {f.fix}" if f.fix else ""))
@@ -73,60 +86,18 @@ def _print_hits(outcome: SearchOutcome) -> None:
     write("\n\n".join(blocks) + "\n")
     count = len(outcome.hits)
     sources = dict.fromkeys(hit.backend for hit in outcome.hits) if outcome.asked else [outcome.backend]
-    credit = "".join(f" {line}." for line in _credit_lines(outcome))
+    credit = "".join(f" {line}." for line in credit_lines)
     total = f"{count} hit{'' if count == 1 else 's'} from {', '.join(sources)}"
     write(f"{total}.{credit}\n" if credit else f"{total}\n", sys.stderr)
 
 
-def _credit_lines(outcome: SearchOutcome) -> list[str]:
-    """What services want to stand beside their results."""
-    lines = (SERVICES[hit.backend].credit for hit in outcome.hits if hit.backend in SERVICES)
-    return list(dict.fromkeys(credit.rstrip(".") for credit in lines if credit))
-
-
-def _hits_json(outcome: SearchOutcome) -> dict[str, Any]:
-    hits = [
-        {"title": h.title, "url": h.url, "snippet": h.snippet, "published": h.published, "backend": h.backend}
-        | ({"paper": asdict(h.paper)} if h.paper else {})
-        for h in outcome.hits
-    ]
-    services = [asdict(answer) for answer in outcome.asked]
-    about = {"asked": services, "credits": _credit_lines(outcome)} if services else {}
-    return {
-        "schema": "nexi-hits-1",
-        "query": outcome.query,
-        "backend": outcome.backend,
-        "hits": hits,
-        "failures": [asdict(failure) for failure in outcome.failures],
-        **about,
-    }
-
-
 @click.command("agentic", context_settings=HELP)
 @click.argument("words", nargs=-1, required=True, metavar='"QUESTION"')
-@click.option(
-    "--threshold",
-    "completeness_threshold",
-    type=click.FloatRange(0, 1),
-    metavar="N",
-    help="Completeness, 0 to 1, that is enough.",
-)
-@click.option(
-    "--max-iter", "max_iterations", type=click.IntRange(1, 20), metavar="N", help="Maximum rounds of searching and reading."
-)
-@click.option(
-    "--max-urls", "max_urls_per_iteration", type=click.IntRange(1, 20), metavar="N", help="Maximum pages read in one round."
-)
-@click.option(
-    "--url-threshold",
-    "url_score_threshold",
-    type=click.FloatRange(0, 1),
-    metavar="N",
-    help="Read results that score above N, 0 to 1.",
-)
-@click.option(
-    "--hints", "use_search_hints", is_flag=True, help="Also search the knowledge base with terms of the pages just read."
-)
+@_share("--threshold", "completeness_threshold", help="Completeness, 0 to 1, that is enough.")
+@_limit("--max-iter", "max_iterations", help="Maximum rounds of searching and reading.")
+@_limit("--max-urls", "max_urls_per_iteration", help="Maximum pages read in one round.")
+@_share("--url-threshold", "url_score_threshold", help="Read results that score above N, 0 to 1.")
+@flag("--hints", "use_search_hints", help="Also search the knowledge base with terms of the pages just read.")
 @make_json_option("Print the response as one JSON object.")
 def _agentic_command(words: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Find passages in the knowledge base, and on the web what is missing.

@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from nexi.app.request import ReportLength
     from nexi.types import Query
 
-__all__ = ["AskFlags", "HistoryFlags", "OutputFlags", "parse_filters", "parse_flags"]
-
 
 DEFAULT_HITS = 10
 
 
-class FilterFlags(NamedTuple):
+class _FilterFlags(NamedTuple):
     num: int | None = None
     sites: tuple[str, ...] = ()
     time_range: str = ""
@@ -101,7 +99,7 @@ class AskFlags(NamedTuple):
     yes: bool = False
     show_config: bool = False
     edit_config: bool = False
-    filters: FilterFlags = FilterFlags()
+    filters: _FilterFlags = _FilterFlags()
     limits: _LimitFlags = _LimitFlags()
     output: OutputFlags = OutputFlags()
     history: HistoryFlags = HistoryFlags()
@@ -111,7 +109,7 @@ class AskFlags(NamedTuple):
         return bool(self.deep or self.depth or self.length or self.plan)
 
 
-Flags = TypeVar("Flags", FilterFlags, _LimitFlags, OutputFlags, HistoryFlags, AskFlags)
+Flags = TypeVar("Flags", _FilterFlags, _LimitFlags, OutputFlags, HistoryFlags, AskFlags)
 
 
 def parse_flags(options: Mapping[str, Any]) -> AskFlags:
@@ -120,7 +118,7 @@ def parse_flags(options: Mapping[str, Any]) -> AskFlags:
     as_json = output.as_json or output.form == "json"
     plain = output.plain or output.form == "md" or as_json
     groups = {
-        "filters": _take_fields(FilterFlags, values),
+        "filters": _take_fields(_FilterFlags, values),
         "limits": _take_fields(_LimitFlags, values),
         "history": _take_fields(HistoryFlags, values),
         "output": output._replace(as_json=as_json, plain=plain),
@@ -131,8 +129,8 @@ def parse_flags(options: Mapping[str, Any]) -> AskFlags:
     return flags
 
 
-def parse_filters(options: Mapping[str, Any]) -> FilterFlags:
-    return _take_fields(FilterFlags, dict(options))
+def parse_filters(options: Mapping[str, Any]) -> _FilterFlags:
+    return _take_fields(_FilterFlags, dict(options))
 
 
 def _take_fields(kind: type[Flags], values: dict[str, Any], groups: Mapping[str, Any] | None = None) -> Flags:

@@ -17,21 +17,18 @@ from nexi.cli.exits import EXIT_USAGE
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["find_meant_command", "group_options", "resolve_typo", "write_help"]
-
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Research": ("deep", "depth", "plan", "yes"),
     "Output": ("verbose", "plain", "no_stream", "as_json", "form", "output", "copy", "usage"),
     "History": ("last", "prev", "show", "clear_history"),
     "Configuration": ("show_config", "edit_config", "version", "help"),
 }
-HEADING_ORDER = ("Search", *HEADINGS)
 MIN_LETTERS = 4  # of a word before other words
 
 
 def group_options(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Parameter]]]:
     heading_by_name = {name: heading for heading, names in HEADINGS.items() for name in names}
-    groups: dict[str, list[click.Parameter]] = {heading: [] for heading in HEADING_ORDER}
+    groups: dict[str, list[click.Parameter]] = {heading: [] for heading in ("Search", *HEADINGS)}
     for param in command.get_params(ctx):
         if isinstance(param, click.Option) and not param.hidden:
             groups[heading_by_name.get("help" if "--help" in param.opts else param.name or "", "Search")].append(param)
@@ -48,7 +45,7 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
         formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)], col_max=28)
 
 
-def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def _complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
     if ctx.params.get("words"):
@@ -59,7 +56,7 @@ def complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: 
 def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
     """The arguments, with a mistyped first word replaced if the user says so. Raises UsageError off a terminal."""
     word, *rest = arguments
-    command = find_meant_command(arguments, commands)
+    command = _find_meant_command(arguments, commands)
     if command is None:
         return list(arguments)
     suggestion = " ".join(["nexi", command, *rest])
@@ -72,7 +69,7 @@ def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[st
     raise click.UsageError(f"There is no command {word!r}. Did you mean `{suggestion}`?\n{as_question}")
 
 
-def find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:
+def _find_meant_command(words: Sequence[str], commands: Collection[str]) -> str | None:
     """The command that the first word is probably a typo of."""
     # a word alone is hardly a question; before other words only one letter may be wrong
     word = words[0]

@@ -10,29 +10,17 @@ from itertools import count, groupby, islice
 import click
 
 from nexi.answers.export_formats import REFERENCE_FORMATS
-from nexi.app.history import (
-    HistoryEntry,
-    HistoryRead,
-    clear_history,
-    find_entries,
-    fold_repeats,
-    format_entry_full,
-    format_entry_preview,
-    get_entry_by_id,
-    name_day,
-    open_runs,
-    read_last,
-    remove_entry,
-)
+from nexi.app import history as past_answers
+from nexi.app.history import HistoryEntry, HistoryRead, open_runs
 from nexi.cli.completion import complete_history, complete_space
+from nexi.cli.delivery import reference_text
 from nexi.cli.flags import HistoryFlags, OutputFlags
-from nexi.cli.options import HELP, combine_options, json_option
+from nexi.cli.options import HELP, combine_options, flag, json_option
 from nexi.config import load_config, nexi_home
 from nexi.errors import NexiError
 from nexi.events import AnswerChecked, decode
 from nexi.files import lines_from_end
 from nexi.output import clean_line, print_json, print_success, write
-from nexi.types import Source
 
 MAX_FACTS_READ = 20  # from the end of a log
 DEFAULT_LISTED = 10
@@ -58,7 +46,7 @@ def _history_command() -> None:
 _with_filters = combine_options(
     click.option("--space", metavar="NAME", shell_complete=complete_space, help="Only questions asked in this space."),
     click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Only questions asked with this effort."),
-    click.option("--all", "lists_all", is_flag=True, help="A line for each time that a question was asked."),
+    flag("--all", "lists_all", help="A line for each time that a question was asked."),
 )
 
 
@@ -78,7 +66,7 @@ def _list_command(n: int, as_json: bool, lists_all: bool, **filters: str | None)
 @json_option
 def _search_command(text: str, as_json: bool, lists_all: bool, **filters: str | None) -> None:
     """List searches whose question or answer contains each word of TEXT."""
-    history = find_entries(text)
+    history = past_answers.find_entries(text)
     _warn_about_damage(history)
     message = f"no question or answer contains {clean_line(text)[:60]!r}"
     error = NexiError(message, code="not_found", fix="`nexi history` lists past searches")
@@ -98,7 +86,7 @@ def _show_command(entry_id: str, as_json: bool, form: str | None) -> None:
 @click.argument("entry_id", metavar="ID", shell_complete=complete_history)
 def _remove_command(entry_id: str) -> None:
     """Delete one search from the history."""
-    if not remove_entry(entry_id):
+    if not past_answers.remove_entry(entry_id):
         raise _unknown_id_error(entry_id)
     print_success(f"Deleted {entry_id} from the history. Its run and pages are still in {nexi_home()}.")
 
@@ -119,20 +107,13 @@ def run_history_flags(flags: HistoryFlags, output: OutputFlags) -> None:
     return _show_by_id(flags.show or "", as_json=output.as_json, form=output.form)
 
 
-def sources_of(entry: HistoryEntry) -> tuple[Source, ...]:
-    """The sources that an answer cites, from its run's log."""
-    from nexi.app.conversation import cited_sources
-
-    return cited_sources(open_runs(load_config()), entry)
-
-
 def latest_entry() -> HistoryEntry:
     return _read_newest(1).entries[0]
 
 
 def _read_newest(count: int) -> HistoryRead:
     """Read the last answers, with a note on damaged lines. Raises NexiError if there are none."""
-    history = read_last(count)
+    history = past_answers.read_last(count)
     _warn_about_damage(history)
     if not history.entries:
         raise NexiError("the history is empty", code="not_found", fix='ask a question: nexi "your question"')
@@ -140,14 +121,14 @@ def _read_newest(count: int) -> HistoryRead:
 
 
 def _clear_history() -> None:
-    clear_history()
+    past_answers.clear_history()
     print_success(f"Deleted the history. Runs and pages are still in {nexi_home()}.")
 
 
 def _show_last_n(n: int, *, as_json: bool = False) -> None:
     history = _read_newest(n)
     if as_json:
-        return _print_json(history)
+        return _print_json(history.entries, history.damaged)
     return write("\n\n".join(_preview([entry], number) for number, entry in enumerate(history.entries, 1)) + "\n")
 
 
@@ -156,7 +137,7 @@ def _show_prev(*, as_json: bool = False, form: str = "") -> None:
 
 
 def _show_by_id(entry_id: str, *, as_json: bool = False, form: str = "") -> None:
-    entry = get_entry_by_id(entry_id)
+    entry = past_answers.get_entry_by_id(entry_id)
     if entry is None:
         raise _unknown_id_error(entry_id)
     _print_full(entry, as_json=as_json, form=form)
@@ -171,10 +152,10 @@ def _print_days(
     if not entries:
         raise error
     if as_json:
-        return _print_json(HistoryRead(entries[:most], history.damaged))
-    groups = [[entry] for entry in entries] if lists_all else fold_repeats(entries)
+        return _print_json(entries[:most], history.damaged)
+    groups = [[entry] for entry in entries] if lists_all else past_answers.fold_repeats(entries)
     numbers = count(1)
-    days = groupby(groups[:most], key=lambda group: name_day(group[0].ts))
+    days = groupby(groups[:most], key=lambda group: past_answers.name_day(group[0].ts))
     parts = [part for day, day_groups in days for part in (day, *(_preview(group, next(numbers)) for group in day_groups))]
     return write("\n\n".join(parts) + "\n")
 
@@ -182,7 +163,7 @@ def _print_days(
 def _preview(group: Sequence[HistoryEntry], number: int) -> str:
     """One question with its newest answer, and the ids of those before."""
     newest, *earlier = group
-    text = format_entry_preview(newest, number) + ("" if _is_run_kept(newest.id) else f" ({NO_RUN})")
+    text = past_answers.format_entry_preview(newest, number) + ("" if _is_run_kept(newest.id) else f" ({NO_RUN})")
     if not earlier:
         return text
     ids = [entry.id for entry in earlier[:MAX_REPEATS_NAMED]] + (["…"] if len(earlier) > MAX_REPEATS_NAMED else [])
@@ -191,13 +172,13 @@ def _preview(group: Sequence[HistoryEntry], number: int) -> str:
 
 def _print_full(entry: HistoryEntry, *, as_json: bool, form: str = "") -> None:
     if form in REFERENCE_FORMATS:
-        from nexi.cli.delivery import reference_text
+        from nexi.app.conversation import cited_sources
 
-        return write(reference_text(sources_of(entry), form, entry.ts))
+        return write(reference_text(cited_sources(open_runs(load_config()), entry), form, entry.ts))
     if as_json:
-        return _print_json(HistoryRead([entry]))
+        return _print_json([entry])
     figures = _read_figures(entry.id) if _is_run_kept(entry.id) else f"Note: {NO_RUN}"
-    return write(format_entry_full(entry) + "\n" + (f"\n{figures}\n" if figures else ""))
+    return write(past_answers.format_entry_full(entry) + "\n" + (f"\n{figures}\n" if figures else ""))
 
 
 def _is_run_kept(run_id: str) -> bool:
@@ -218,8 +199,8 @@ def _read_figures(run_id: str) -> str:
     return ""
 
 
-def _print_json(history: HistoryRead) -> None:
-    print_json({"schema": "nexi-history-1", "entries": [e.to_dict() for e in history.entries], "damaged": history.damaged})
+def _print_json(entries: Sequence[HistoryEntry], damaged: int = 0) -> None:
+    print_json({"schema": "nexi-history-1", "entries": [entry.to_dict() for entry in entries], "damaged": damaged})
 
 
 def _warn_about_damage(history: HistoryRead) -> None:
@@ -228,7 +209,6 @@ def _warn_about_damage(history: HistoryRead) -> None:
 
 
 def _unknown_id_error(entry_id: str) -> NexiError:
+    message = f"no search with ID {clean_line(entry_id)[:60]}"
     cause = "" if len(entry_id) == 6 and entry_id.isalnum() else "an ID has six hexadecimal digits, such as 3fa9c1"
-    return NexiError(
-        f"no search with ID {clean_line(entry_id)[:60]}", cause=cause, code="not_found", fix="`nexi history` lists IDs"
-    )
+    return NexiError(message, cause=cause, code="not_found", fix="`nexi history` lists IDs")

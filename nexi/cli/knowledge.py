@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from nexi import app
 from nexi.app.folders import Folders
-from nexi.app.history import open_runs
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import HELP, json_option
+from nexi.cli.options import HELP, flag, json_option
 from nexi.cli.runner import run_with_nexi
-from nexi.config import load_config
 from nexi.errors import LLMError, NexiError, StoreError
 from nexi.output import clean_line, is_tty, print_error, print_json, print_warning, write
 from nexi.types import Scope, StoredSource
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi
     from nexi.app.intake import DocumentIndexing, Intake, Step
 
 SOURCES_SCHEMA = "nexi-sources-1"
 MAX_LISTED = 1000
-MAX_NAMED_LOSSES = 20
 
 
 @click.command("index", context_settings=HELP)
 @click.argument("targets", nargs=-1, metavar="PATH|DIR|URL|SITEMAP...")
-@click.option("--watch", is_flag=True, help="Keep running and index changes in the folder.")
+@flag("--watch", help="Keep running and index changes in the folder.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag the indexed sources, to filter by later.")
 @click.option("--space", metavar="NAME", shell_complete=complete_space, help="Put the sources into this space.")
-@click.option("--sitemap", is_flag=True, help="Index the pages that the site's sitemaps list.")
-@click.option("--reembed", is_flag=True, help="Recompute all vectors with the current embedder.")
+@flag("--sitemap", help="Index the pages that the site's sitemaps list.")
+@flag("--reembed", help="Recompute all vectors with the current embedder.")
 @json_option
 def _index_command(
     targets: tuple[str, ...], watch: bool, tags: tuple[str, ...], space: str | None, sitemap: bool, reembed: bool, as_json: bool
@@ -51,14 +48,23 @@ def _index_command(
         raise click.UsageError("name a file, a folder, a URL or a sitemap")
     if watch and len(targets) != 1:
         raise click.UsageError("--watch needs exactly one folder")
-    config = load_config()
-    if space:
-        from nexi.app.factory import open_spaces
+    from nexi.app.intake import DocumentIndexing
 
-        tags = (*tags, open_spaces(config).get(space).tag)
-    intake = run_with_nexi(
-        lambda nexi: _index_targets(nexi, targets, tags, watch=watch, sitemap=sitemap, reembed=reembed, as_json=as_json), config
-    )
+    async def index_targets(nexi: app.Nexi) -> Intake:
+        all_tags = (*tags, nexi.spaces().get(space).tag) if space else tags
+        with open_progress(quiet=as_json) as (show_step, show_status):
+            indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=all_tags, on_step=show_step, on_status=show_status)
+            if watch:
+                async for intake in indexing.watch(targets[0]):
+                    _print_intake(intake, as_json=as_json)
+            for target in targets:
+                await (indexing.take_sitemap(target) if sitemap else indexing.take(target))
+            await _embed_rest(nexi, indexing, afresh=reembed)
+        for warning in indexing.taken.warnings:
+            print_warning(warning)
+        return indexing.taken
+
+    intake = run_with_nexi(index_targets)
     _print_intake(intake, as_json=as_json)
     if intake.reasons and not intake.outcomes:
         if not as_json:
@@ -78,27 +84,7 @@ def _print_intake(intake: Intake, *, as_json: bool) -> None:
     return write(f"{', '.join(parts or ['nothing to do'])}; {passages}\n")
 
 
-async def _index_targets(
-    nexi: Nexi, targets: Sequence[str], tags: Sequence[str], *, watch: bool, sitemap: bool, reembed: bool, as_json: bool
-) -> Intake:
-    from nexi.app.intake import DocumentIndexing
-
-    with open_progress(quiet=as_json) as progress:
-        indexing = DocumentIndexing(
-            nexi, nexi.knowledge(), tags=tags, on_step=progress.show_step, on_status=progress.show_status
-        )
-        if watch:
-            async for intake in indexing.watch(targets[0]):
-                _print_intake(intake, as_json=as_json)
-        for target in targets:
-            await (indexing.take_sitemap(target) if sitemap else indexing.take(target))
-        await _embed_rest(nexi, indexing, afresh=reembed)
-    for warning in indexing.taken.warnings:
-        print_warning(warning)
-    return indexing.taken
-
-
-async def _embed_rest(nexi: Nexi, indexing: DocumentIndexing, *, afresh: bool) -> None:
+async def _embed_rest(nexi: app.Nexi, indexing: DocumentIndexing, *, afresh: bool) -> None:
     """Compute missing vectors; pages that runs stored have none yet."""
     if not nexi.config.use_hybrid_search:
         return
@@ -172,7 +158,7 @@ def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
     """Remove pages by URL, and files or whole folders by path."""
     import asyncio
 
-    async def remove_sources(nexi: Nexi) -> int:
+    async def remove_sources(nexi: app.Nexi) -> int:
         knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
         if not knowledge.may_hold_something():
             return 0
@@ -196,7 +182,7 @@ def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
 
 
 def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) -> None:
-    async def find_sources(nexi: Nexi) -> list[tuple[StoredSource, str]]:
+    async def find_sources(nexi: app.Nexi) -> list[tuple[StoredSource, str]]:
         """The sources that match, with the path of those that are files."""
         knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
         matches: list[tuple[StoredSource, str]] = []
@@ -226,44 +212,3 @@ def _list_sources(text: str, num: int, tags: tuple[str, ...], *, as_json: bool) 
         title = clean_line(source.title or "(no title)")
         write(f"{clean_line(path or source.url)}\n    {title}  {source.fetched_at[:10]}  {passages}{labels}\n")
     return None
-
-
-async def repair_store(*, quiet: bool = False) -> str:
-    """Repair the knowledge base; say what was saved and, as far as is known, what is gone. Raises StoreError."""
-    import asyncio
-
-    from nexi.app import Nexi
-    from nexi.app.intake import Step
-    from nexi.app.integrity import list_indexed_pages
-
-    async with Nexi(load_config()) as nexi:
-        knowledge = nexi.knowledge()
-        if not knowledge.may_hold_something():
-            return "There is no knowledge base to repair.\n"
-        await knowledge.check_journal()
-        store = await knowledge.open_store()
-        with open_progress(quiet=quiet) as progress:
-            repair = await store.repair(
-                lambda count, total: progress.show_step(Step(f"{count:,} of {total:,} sources", "saved", count, total))
-            )
-        if not repair.kept_aside:
-            return "The knowledge base is intact: nothing was changed.\n"
-        # what stored runs have put into the knowledge base and is not in it
-        urls = await asyncio.to_thread(list_indexed_pages, open_runs(nexi.config))
-        missing_pages = [url for url in urls if await store.source(url) is None]
-    lines = [f"Saved {repair.sources:,} sources with {repair.chunks:,} passages."]
-    if repair.lost_count or repair.lost_chunks:
-        lost = f"{repair.lost_count:,} sources, {repair.lost_chunks:,} passages of others"
-        lines += [f"Lost by the file's own account: {lost}.", *_list_names(repair.lost_sources)]
-    if missing_pages:
-        lines.append(f"Not in it although a run has stored them (lost, or removed by you): {len(missing_pages):,} pages.")
-        lines += [*_list_names(missing_pages), "`nexi index URL` reads a page again."]
-    if len(lines) == 1:
-        lines.append("No lost source is known; a damaged file may have held more than it can tell.")
-    lines.append("`nexi index FOLDER` adds the files of a folder that are missing.")
-    return "\n".join((*lines, f"The damaged file is {repair.kept_aside}.")) + "\n"
-
-
-def _list_names(names: Sequence[str]) -> list[str]:
-    more = [f"  and {len(names) - MAX_NAMED_LOSSES:,} more"] if len(names) > MAX_NAMED_LOSSES else []
-    return [f"  {clean_line(name)}" for name in names[:MAX_NAMED_LOSSES]] + more

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from nexi.cli.options import HELP
+from nexi.cli.options import FILE, HELP, flag
 from nexi.output import print_note, print_success, write
 
 
@@ -36,11 +36,9 @@ def _http_command(host: str, port: int) -> None:
 
 @_mcp_command.command("install", context_settings=HELP)
 @click.argument("client", type=click.Choice(["claude", "cursor", "codex"]))
-@click.option("--print", "only_prints", is_flag=True, help="Print the entry and write nothing.")
-@click.option("--write", is_flag=True, hidden=True, expose_value=False)  # what it does anyway
-@click.option(
-    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Use this config file instead of the default."
-)
+@flag("--print", "only_prints", help="Print the entry and write nothing.")
+@flag("--write", hidden=True, expose_value=False)  # what it does anyway
+@click.option("--file", "path", type=FILE, metavar="FILE", help="Use this config file instead of the default.")
 def _install_command(client: str, only_prints: bool, path: Path | None) -> None:
     """Add nexi to a client's config file, and show what was added."""
     from nexi.mcp import CLIENT_NAMES, entry_text, install_entry, place_of

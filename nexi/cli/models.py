@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import json_option
+from nexi.cli.options import flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.cli.settings import format_window
 from nexi.config import Config, hide_password, load_config
 from nexi.errors import LLMError, NexiError
-from nexi.output import clean_line, print_failure, print_json, write
+from nexi.output import clean_line, print_failure, print_json, print_note, write
 
 if TYPE_CHECKING:
     from nexi.app import Nexi
@@ -41,27 +40,9 @@ class _ListedModel(Struct, frozen=True):
     largest: int | None = None
     in_use: bool = False
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "server": self.server,
-            "base_url": self.base_url,
-            "model": self.model,
-            "context": self.window or self.largest,
-            "in_use": self.in_use,
-        }
-
-
-class _ModelListing(Struct, frozen=True):
-    rows: tuple[_ListedModel, ...]
-    problem: LLMError | None = None
-
 
 @click.command("models")
-@click.option(
-    "--probe",
-    is_flag=True,
-    help="Test whether the model can use tools, and how well the judge tells supported from unsupported.",
-)
+@flag("--probe", help="Test whether the model can use tools, and how well the judge tells supported from unsupported.")
 @json_option
 def _models_command(probe: bool, as_json: bool) -> None:
     """List the available models.
@@ -71,7 +52,7 @@ def _models_command(probe: bool, as_json: bool) -> None:
     three requests show whether it gets tools or passages, and 60 pairs (about 12,000 tokens) how far a judge's verdicts count.
     """
     if not probe:
-        return _print_models(asyncio.run(list_models(load_config())), as_json=as_json)
+        return _print_models(*asyncio.run(_list_models(load_config())), as_json=as_json)
     from nexi.app.approach import probe_tool_use
     from nexi.app.pair_models import describe_grade, grade_judge
 
@@ -90,7 +71,8 @@ def _models_command(probe: bool, as_json: bool) -> None:
     return write(f"{clean_line(model)}: {USES[approach]}\n{clean_line(judge)}: {describe_grade(grade)}\n")
 
 
-async def list_models(config: Config, ports: Mapping[str, int] | None = None) -> _ModelListing:
+async def _list_models(config: Config, ports: Mapping[str, int] | None = None) -> tuple[list[_ListedModel], LLMError | None]:
+    """The models, and why those of the endpoint cannot be listed."""
     from nexi.app.local_models import PORTS, describe_server, find_servers, list_endpoint_models
 
     endpoint = config.endpoint("answer")
@@ -98,9 +80,8 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
         listing = group.create_task(list_endpoint_models(config))
         local = group.create_task(find_servers(PORTS if ports is None else ports))
         own = group.create_task(describe_server(endpoint.base_url))
-    names, problem = listing.result()
+    (names, problem), here = listing.result(), own.result()
     servers = {s.base_url: s for s in local.result()}
-    here = own.result()
     rows = [_ListedModel(BUILT_IN, "", "extractive", in_use=endpoint.is_extractive)]
     kind, base_url = here.kind if here else "endpoint", hide_password(endpoint.base_url)
     for name in names:
@@ -110,27 +91,27 @@ async def list_models(config: Config, ports: Mapping[str, int] | None = None) ->
     for server in servers.values():
         if here is None or server.base_url != here.base_url:
             rows += [_ListedModel(server.kind, server.base_url, m.name, m.window, m.largest) for m in server.models]
-    return _ModelListing(tuple(rows), problem)
+    return rows, problem
 
 
-def _print_models(listing: _ModelListing, *, as_json: bool) -> None:
-    problem = listing.problem
+def _print_models(rows: Sequence[_ListedModel], problem: LLMError | None = None, *, as_json: bool) -> None:
     if as_json:
+        models = [
+            {"server": r.server, "base_url": r.base_url, "model": r.model, "context": r.window or r.largest, "in_use": r.in_use}
+            for r in rows
+        ]
         failure = {"error": str(problem), "code": problem.code, "fix": problem.fix} if problem else None
-        print_json({"schema": SCHEMA, "models": [row.as_json() for row in listing.rows], "problem": failure})
+        print_json({"schema": SCHEMA, "models": models, "problem": failure})
     else:
-        width = max(len(clean_line(row.model)) for row in listing.rows)
-        kinds = max(len(row.server) for row in listing.rows)
-        for row in listing.rows:  # a star marks the model in use
+        width = max(len(clean_line(row.model)) for row in rows)
+        kinds = max(len(row.server) for row in rows)
+        for row in rows:  # a star marks the model in use
             size = "" if row.server == BUILT_IN else format_window(row.window, row.largest)
             place = f"{size}, {row.base_url}" if row.base_url and row.window is None and row.largest is None else size
             line = f"{'*' if row.in_use else ' '} {clean_line(row.model):<{width}}  {row.server:<{kinds}}  {place}"
             write(f"{line.rstrip()}\n")
-        if len(listing.rows) == 1:
-            write(
-                "No other models found. Configure an endpoint or start a local server, then run: nexi config setup\n",
-                sys.stderr,
-            )
+        if len(rows) == 1:
+            print_note("No other models found. Configure an endpoint or start a local server, then run: nexi config setup")
         if problem:
             print_failure(problem)
     if problem:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -11,6 +14,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_HITS = 100
 FOCUS_KINDS = ("docs", "discussions", "papers", "code", "news", "places")
 HELP = {"help_option_names": ["-h", "--help"]}
+LOG_LEVELS = ("debug", "info", "warning", "error")
+COUNT, MORE_THAN_ZERO, FILE = click.IntRange(1), click.FloatRange(0, min_open=True), click.Path(path_type=Path)
+flag = partial(click.option, is_flag=True)
 
 JSON_ERRORS = "nexi.json_errors"  # in the `meta` of click's context: whether errors are printed as JSON
 
@@ -21,7 +27,7 @@ def _print_errors_as_json(ctx: click.Context, param: click.Parameter, value: boo
 
 
 def make_json_option(text: str) -> Callable[[Command], Command]:
-    return click.option("--json", "as_json", is_flag=True, callback=_print_errors_as_json, help=text)
+    return flag("--json", "as_json", callback=_print_errors_as_json, help=text)
 
 
 json_option = make_json_option("Print one JSON object.")
@@ -40,8 +46,6 @@ def combine_options(*options: Callable[[Any], Any]) -> Callable[[Command], Comma
 
 def _parse_sites(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Sites as search services take them: a host and perhaps a path, with `-` in front to exclude it."""
-    import re
-
     sites = []
     for value in values:
         text = value.strip().removeprefix("=")
@@ -82,13 +86,17 @@ research_options = combine_options(
         type=click.Choice(["brief", "standard", "long"]),
         help="Length of the report: about 300, 1,000 or 3,000 words.",
     ),
-    click.option("--plan", is_flag=True, help="Review and edit the research plan before it runs."),
-    click.option("--yes", is_flag=True, help="Don't prompt; accept the plan."),
+    flag("--plan", help="Review and edit the research plan before it runs."),
+    flag("--yes", help="Don't prompt; accept the plan."),
 )
-MORE_THAN_ZERO = click.FloatRange(0, min_open=True)
+source_options = combine_options(
+    click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL."),
+    flag("--local", help="Answer from the knowledge base only; no network access."),
+    flag("--web", help="Answer from the web only, without the knowledge base."),
+)
 cost_options = combine_options(
     click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="Maximum cost in USD."),
-    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens in total."),
+    click.option("--max-tokens", type=COUNT, metavar="N", help="Maximum number of tokens in total."),
 )
 save_option = click.option(
     "--save",
@@ -99,8 +107,8 @@ save_option = click.option(
     help="Save the answer as a report file, as research does; `--save vault` as a note of your vault.",
 )
 screen_options = combine_options(
-    click.option("-v", "--verbose", is_flag=True, help="Show every model call, tool call and token count."),
-    click.option("--plain", is_flag=True, help="Disable colours and emoji."),
+    flag("-v", "--verbose", help="Show every model call, tool call and token count."),
+    flag("--plain", help="Disable colours and emoji."),
 )
 
 

@@ -10,18 +10,16 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from nexi.app import Run
+from nexi.app.research_state import MAX_TASKS, edit_tasks
+from nexi.cli.keys import KeyEcho
 from nexi.errors import ResearchError
-from nexi.output import print_note, print_warning, write
-
-if TYPE_CHECKING:
-    from nexi.app import Run
-    from nexi.cli.keys import KeyEcho
-    from nexi.events import AgendaProposed
-    from nexi.output import Screen
+from nexi.events import AgendaProposed
+from nexi.output import Screen, print_note, print_warning, write
 
 PROMPT = "Continue? [Enter], (e)dit, (q)uit, + TASK to add, - N to remove, N TASK to change: "
 MAX_LINE_BYTES = 4096  # the longest line that terminals pass on
@@ -41,8 +39,6 @@ async def settle_plan(run: Run, proposal: AgendaProposed, screen: Screen, keys: 
 
 async def _ask_for_tasks(run: Run, proposal: AgendaProposed) -> tuple[str, ...]:
     """The tasks as the user wants them; none to cancel."""
-    from nexi.app.research_state import edit_tasks
-
     tasks = proposal.tasks
     if proposal.estimate:
         print_note(f"Depth {proposal.complexity}: {proposal.estimate}.")
@@ -80,8 +76,6 @@ def _edit_inline(tasks: Sequence[str], line: str) -> list[str]:
 
 
 def _edit_in_editor(tasks: Sequence[str]) -> list[str]:
-    from nexi.app.research_state import MAX_TASKS
-
     head = f"# One task per line, at most {MAX_TASKS}. Lines starting with # are ignored.\n"
     try:
         text = click.edit(head + "\n".join(tasks) + "\n", extension=".txt")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from nexi.cli.exits import handle_signal
 from nexi.files import lines_from_end, make_private_directory, replace_file
@@ -26,20 +26,13 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
     from prompt_toolkit.output import Output as EditorOutput
 
-__all__ = ["Prompt", "open_prompt"]
-
 
 PROMPT = "nexi> "
 MAX_HISTORY_LINES = 1000
 MAX_INPUT_CHARS = 20_000
 
 
-class Prompt(Protocol):
-    async def read(self) -> str:
-        """The next input. Raises EOFError at its end."""
-
-
-def open_prompt(words: Sequence[str], history: Path, *, plain: bool, status: Callable[[], str] = str) -> Prompt:
+def open_prompt(words: Sequence[str], history: Path, *, plain: bool, status: Callable[[], str]) -> _EditingPrompt | _LinePrompt:
     """Open a line editor with a status bar if the terminal allows it, else read plain lines."""
     can_edit = not plain and sys.stdin.isatty() and sys.stderr.isatty()
     return _EditingPrompt(words, history, status) if can_edit else _LinePrompt()
@@ -78,10 +71,10 @@ def _create_session(words: Sequence[str], history: Path, status: Callable[[], st
         """Earlier input, in a private file; works without one if the disk refuses."""
 
         def load_history_strings(self) -> Iterable[str]:
-            return read_inputs(history)
+            return _read_inputs(history)
 
         def store_string(self, string: str) -> None:
-            save_input(history, string)
+            _save_input(history, string)
 
     return PromptSession(
         PROMPT,
@@ -140,7 +133,7 @@ def _key_bindings() -> KeyBindings:
     return keys
 
 
-def read_inputs(path: Path) -> Iterator[str]:
+def _read_inputs(path: Path) -> Iterator[str]:
     """Yield earlier inputs, latest first; skip damaged lines."""
     with suppress(OSError):
         for line in islice(lines_from_end(path), MAX_HISTORY_LINES + 1):
@@ -152,9 +145,9 @@ def read_inputs(path: Path) -> Iterator[str]:
                 yield text
 
 
-def save_input(path: Path, text: str) -> None:
+def _save_input(path: Path, text: str) -> None:
     """Add an input to the file, which keeps the latest, one JSON string per line."""
-    latest = [text[:MAX_INPUT_CHARS], *read_inputs(path)][:MAX_HISTORY_LINES]
+    latest = [text[:MAX_INPUT_CHARS], *_read_inputs(path)][:MAX_HISTORY_LINES]
     with suppress(OSError):
         make_private_directory(path.parent)
         replace_file(path, "".join(json.dumps(item) + "\n" for item in reversed(latest)).encode())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import HELP, json_option
+from nexi.cli.options import HELP, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import ConfigError
@@ -33,7 +33,7 @@ def _proof_command() -> None:
 
 @_proof_command.command("install", context_settings=HELP)
 @click.argument("model", metavar="NAME|FOLDER")
-@click.option("--yes", is_flag=True, help="Download without asking.")
+@flag("--yes", help="Download without asking.")
 @click.option("--from", "mirror", default="", metavar="URL", help="Download the files of NAME from this base URL instead.")
 @json_option
 def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
@@ -42,12 +42,21 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     A folder contains model.onnx, tokenizer.json and config.json. The files are copied, pinned by hash and tested; an installed
     model is replaced only if the new one works.
     """
-    from nexi.app.pair_models import grade_model, install_model
+    from nexi.app.pair_models import find_published, grade_model, install_model
 
     folder = Path(model).expanduser().resolve()
     is_folder = folder.is_dir()
     if not is_folder:
-        _ask_consent(model, mirror, yes=yes)
+        published = find_published(model)
+        reads = ", ".join(published.languages) or "any language"
+        write(f"{published.name}: {published.bytes / 1e6:.0f} MB, licence {published.licence}, reads {reads}\n", sys.stderr)
+        files = [f"{file.sha256}  {published.url_of(file, mirror)}" for file in published.files]
+        write("\n".join((f"revision {published.revision}", *files)) + "\n", sys.stderr)
+    if not is_folder and not yes:
+        if not sys.stdin.isatty():
+            raise ConfigError("nothing was downloaded", cause="confirming needs a terminal", fix="add --yes to confirm")
+        if not click.confirm("Download it?", err=True):
+            raise SystemExit(EXIT_FAILURE)
     shows_size = not as_json and sys.stderr.isatty()
 
     def show_size(byte_count: int) -> None:
@@ -99,23 +108,6 @@ def _remove_command(as_json: bool) -> None:
         removed = "Removed the model. Rules and the judge still check sentences.\n"
         write(removed if was_installed else "No model is installed.\n")
     if not was_installed:
-        raise SystemExit(EXIT_FAILURE)
-
-
-def _ask_consent(name: str, mirror: str, *, yes: bool) -> None:
-    """Show what would be downloaded, and prompt. Raises ConfigError without a terminal."""
-    from nexi.app.pair_models import find_published
-
-    model = find_published(name)
-    reads = ", ".join(model.languages) or "any language"
-    lines = [f"{model.name}: {model.bytes / 1e6:.0f} MB, licence {model.licence}, reads {reads}", f"revision {model.revision}"]
-    lines += [f"{file.sha256}  {model.url_of(file, mirror)}" for file in model.files]
-    write("\n".join(lines) + "\n", sys.stderr)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise ConfigError("nothing was downloaded", cause="confirming needs a terminal", fix="add --yes to confirm")
-    if not click.confirm("Download it?", err=True):
         raise SystemExit(EXIT_FAILURE)
 
 

@@ -12,17 +12,23 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from nexi.answers.answered import list_readings, narrow_question
 from nexi.answers.export_formats import EXPORT_FORMATS
+from nexi.app import Nexi, RunOpening, RunRequest, RunResult, Session
+from nexi.app.conversation import load_last_conversation
+from nexi.app.open_question import OpenQuestion
+from nexi.app.request import RunMode
+from nexi.app.research_state import ResearchState
 from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps, write_text
 from nexi.cli.evidence import browser_address, open_browser, select_sources, show_evidence
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts, handle_signal
+from nexi.cli.flags import AskFlags
 from nexi.cli.history import DEFAULT_LISTED, _show_last_n
 from nexi.cli.options import FOCUS_KINDS
+from nexi.cli.prompt import open_prompt
 from nexi.cli.research import describe_choices, narrow_by_reply
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, warn_without_model
 from nexi.cli.runs import export_answer
@@ -30,17 +36,11 @@ from nexi.cli.settings import run_setup
 from nexi.cli.templates import apply_template
 from nexi.config import EFFORT_LEVELS, Config, is_dumb_terminal
 from nexi.errors import NexiError, StoreError
-from nexi.output import clean_line, cost_text, print_failure, print_note, print_sources, print_success, write
+from nexi.events import RunFinished
+from nexi.output import Screen, clean_line, cost_text, print_failure, print_note, print_sources, print_success, write
+from nexi.output.proof import support_by_source
+from nexi.types import Message
 from nexi.urls import is_web_url
-
-if TYPE_CHECKING:
-    from nexi.app import Nexi, RunOpening, RunRequest, RunResult
-    from nexi.app.open_question import OpenQuestion
-    from nexi.app.request import RunMode
-    from nexi.cli.flags import AskFlags
-    from nexi.events import RunFinished
-    from nexi.output import Screen
-    from nexi.types import Message
 
 EXIT_WORDS = ("exit", "quit", "q", "/exit", "/quit", "/q")
 HELP_WORDS = ("help", "h", "/help", "/h", "/?")
@@ -63,8 +63,6 @@ def _interactive_mode(flags: AskFlags) -> None:
 
 async def _answer_lines(config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
     """Read lines at the prompt and handle each, until an exit word or the end of input."""
-    from nexi.cli.prompt import open_prompt
-
     warn_without_model(config, flags.model)
     write(GREETING + ("\n" if config.config_path.exists() else "\nType /setup to choose a model.\n"), sys.stderr)
     plain = flags.output.plain or is_dumb_terminal()
@@ -90,10 +88,8 @@ class _Conversation:
     """The state of the prompt: the session, the last question and answer, and what slash commands change."""
 
     def __init__(self, config: Config, flags: AskFlags, interrupts: Interrupts) -> None:
-        from nexi.app import Nexi, Session
-
         self._flags, self._interrupts = flags, interrupts
-        self._nexi: Nexi = Nexi(config)
+        self._nexi = Nexi(config)
         self._session = Session()
         self._spent: list[RunFinished] = []
         self._question = ""
@@ -105,8 +101,6 @@ class _Conversation:
 
     async def __aenter__(self) -> _Conversation:
         if self._flags.go_on:
-            from nexi.app.conversation import load_last_conversation
-
             self._session = await load_last_conversation(self._nexi.runs(), self._nexi.history())
         return self
 
@@ -133,8 +127,6 @@ class _Conversation:
             await self._ask_question(line)
 
     async def _run_command(self, word: str, rest: str) -> None:
-        from nexi.app import Nexi, Session
-
         match word:
             case "/new":
                 # settings and files stay
@@ -142,7 +134,14 @@ class _Conversation:
                 self._earlier_messages = []
                 print_success("New conversation.")
             case "/deep":
-                await self._research_question(rest)
+                if not rest:
+                    raise NexiError("missing question", fix="/deep QUESTION")
+                earlier = [m for m in self._session.messages if m.role in ("user", "assistant")]
+                if open_question := await self._nexi.find_open_question(self._build_request(rest, "research"), earlier):
+                    self._question, self._open_question = rest, open_question  # asked back once
+                    print_note(describe_choices(open_question), None)
+                else:
+                    await self._research_narrowed(rest)
             case "/retry":
                 if not self._question:
                     raise NexiError("nothing to retry", fix="ask a question first")
@@ -166,8 +165,6 @@ class _Conversation:
             case _:
                 await self._use_answer(word, rest)
 
-    # questions
-
     async def _ask_question(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search, not the conversation."""
         self._ask_again, self._question, self._earlier_messages = self._ask_question, question, list(self._session.messages)
@@ -183,21 +180,8 @@ class _Conversation:
                 print_note(f"Which one do you mean? Type its number: {choices}", None)
             write("\n", sys.stderr)
 
-    async def _research_question(self, question: str) -> None:
-        """Research within the conversation, after asking back once where the question may mean several things."""
-        if not question:
-            raise NexiError("missing question", fix="/deep QUESTION")
-        earlier = [m for m in self._session.messages if m.role in ("user", "assistant")]
-        open_question = await self._nexi.find_open_question(self._build_request(question, "research"), earlier)
-        if not open_question:
-            return await self._research_narrowed(question)
-        self._question, self._open_question = question, open_question
-        return print_note(describe_choices(open_question), None)
-
     async def _research_narrowed(self, question: str) -> None:
         """Research a question that is clear; follow-ups may refer to the report and cite its sources."""
-        from nexi.app.research_state import ResearchState
-
         self._ask_again, self._question = self._research_narrowed, question
         self._earlier_messages = list(self._session.messages)
         screen = research_screen(self._flags.output, ResearchState())
@@ -284,8 +268,6 @@ class _Conversation:
 
     async def _use_answer(self, word: str, rest: str) -> None:
         """Show, open, copy or keep the last answer or its sources. Raises NexiError if there is none."""
-        from nexi.output.proof import support_by_source
-
         match word:
             case "/sources":
                 answer = self._last_result().answer

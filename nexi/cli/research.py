@@ -13,30 +13,12 @@ import click
 from msgspec.structs import replace
 
 from nexi.answers.answered import narrow_question
+from nexi.cli import options as shared
+from nexi.cli import runner
 from nexi.cli.completion import complete_space
 from nexi.cli.delivery import chosen_vault, deliver_report, output_path
 from nexi.cli.exits import EXIT_CANCELLED, Interrupts, exit_unless_answered
 from nexi.cli.flags import AskFlags, parse_flags
-from nexi.cli.options import (
-    HELP,
-    MORE_THAN_ZERO,
-    SavingCommand,
-    cost_options,
-    filter_options,
-    json_option,
-    research_options,
-    save_option,
-    screen_options,
-)
-from nexi.cli.runner import (
-    follow_run,
-    load_terminal_config,
-    read_question,
-    research_screen,
-    run_request,
-    run_with_nexi,
-    warn_without_model,
-)
 from nexi.events import AgendaProposed, Event
 from nexi.output import clean_line, is_tty, print_note, write
 
@@ -49,29 +31,25 @@ if TYPE_CHECKING:
 ALL = "0"  # the number of all readings of a question
 
 
-@click.command("research", cls=SavingCommand, context_settings=HELP)
+@click.command("research", cls=shared.SavingCommand, context_settings=shared.HELP)
 @click.argument("words", nargs=-1, metavar='"QUESTION"')
-@research_options
+@shared.research_options
 @click.option("-m", "--model", help="Model to use; `extractive` is built in.")
-@click.option("-c", "--continue", "go_on", is_flag=True, help="Continue the last conversation.")
-@filter_options
-@click.option("--time-target", "--max-timeout", type=MORE_THAN_ZERO, metavar="S", help="Aim to finish within S seconds.")
-@click.option(
-    "--max-len", "max_output_tokens", type=click.IntRange(1), metavar="N", help="Maximum length of the report in tokens."
-)
-@cost_options
-@click.option("-f", "--file", "files", multiple=True, metavar="PATH", help="Also use this file, folder or URL.")
-@click.option("--local", is_flag=True, help="Answer from the knowledge base only; no network access.")
-@click.option("--web", is_flag=True, help="Answer from the web only, without the knowledge base.")
+@shared.flag("-c", "--continue", "go_on", help="Continue the last conversation.")
+@shared.filter_options
+@click.option("--time-target", "--max-timeout", type=shared.MORE_THAN_ZERO, metavar="S", help="Aim to finish within S seconds.")
+@click.option("--max-len", "max_output_tokens", type=shared.COUNT, metavar="N", help="Maximum length of the report in tokens.")
+@shared.cost_options
+@shared.source_options
 @click.option("--space", metavar="NAME", shell_complete=complete_space, help="Research in this space.")
-@click.option("--strict", is_flag=True, help="Omit sentences that are not found in the pages, or that a judge rejects.")
-@screen_options
-@json_option
+@shared.flag("--strict", help="Omit sentences that are not found in the pages, or that a judge rejects.")
+@shared.screen_options
+@shared.json_option
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the report to a new FILE instead of the default location; - prints it only."
 )
-@save_option
-@click.option("--copy", is_flag=True, help="Copy the report to the clipboard.")
+@shared.save_option
+@shared.flag("--copy", help="Copy the report to the clipboard.")
 def _research_command(words: tuple[str, ...], **options: Any) -> None:
     """Research a question in rounds and write a report.
 
@@ -86,34 +64,34 @@ def run_research(question: str, flags: AskFlags) -> None:
     from nexi.app.research_state import ResearchState
     from nexi.cli.plan import settle_plan
 
-    whole_question = read_question(question)
+    whole_question = runner.read_question(question)
     if whole_question is None:
         raise click.UsageError('Missing question: nexi research "your question"')
-    config = load_terminal_config(flags.output)
+    config = runner.load_terminal_config(flags.output)
     output_path(flags.output)  # fail before anything is spent
     vault = chosen_vault(config, flags.output)
     # whoever is at the terminal may be asked back, and approves the plan before money is spent
     has_person = not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
     if has_person and not flags.go_on:
-        whole_question = _ask_back(config, run_request(flags, whole_question, "research"))
-    screen = research_screen(flags.output, ResearchState())
+        whole_question = _ask_back(config, runner.run_request(flags, whole_question, "research"))
+    screen = runner.research_screen(flags.output, ResearchState())
 
     async def prompt(run: Run, event: Event, keys: KeyEcho) -> None:
         if isinstance(event, AgendaProposed):
             await settle_plan(run, event, screen, keys)
 
     with Interrupts(as_json=flags.output.as_json) as interrupts:
-        request = replace(run_request(flags, whole_question, "research"), holds_plan=flags.plan and has_person)
-        warn_without_model(config, request.model)
+        request = replace(runner.run_request(flags, whole_question, "research"), holds_plan=flags.plan and has_person)
+        runner.warn_without_model(config, request.model)
         on_event = prompt if request.holds_plan else None
-        result = run_with_nexi(lambda nexi: follow_run(nexi.run(request), screen, interrupts, on_event), config)
+        result = runner.run_with_nexi(lambda nexi: runner.follow_run(nexi.run(request), screen, interrupts, on_event), config)
         deliver_report(result, flags.output, screen, vault=vault)
     exit_unless_answered(result)
 
 
 def _ask_back(config: Config, request: RunRequest) -> str:
     """The question as the user means it; unchanged where it is clear, or where the user wants all that it may mean."""
-    open_question = run_with_nexi(lambda nexi: nexi.find_open_question(request), config)
+    open_question = runner.run_with_nexi(lambda nexi: nexi.find_open_question(request), config)
     if not open_question:
         return request.question
     print_note(describe_choices(open_question), None)

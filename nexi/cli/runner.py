@@ -9,6 +9,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from nexi import app, output
+from nexi.app.project import with_project
 from nexi.cli.keys import KeyEcho, hide_keys
 from nexi.cli.templates import system_prompt_of
 from nexi.config import EXTRACTIVE, Config, load_config
@@ -17,12 +19,10 @@ from nexi.events import Event
 from nexi.output import is_tty, print_note, print_warning, set_plain_mode, write
 
 if TYPE_CHECKING:
-    from nexi.app import Nexi, Run, RunOpening, RunRequest, RunResult
     from nexi.app.request import RunMode
     from nexi.app.research_state import ResearchState
     from nexi.cli.exits import Interrupts
     from nexi.cli.flags import AskFlags, OutputFlags
-    from nexi.output import Screen
 
 T = TypeVar("T")
 MAX_STDIN_BYTES = 4_000_000
@@ -30,14 +30,12 @@ MAX_PIPED_CHARS = 50_000
 PIPE_PAUSE_S = 2.0
 
 
-def run_with_nexi(work: Callable[[Nexi], Coroutine[Any, Any, T]], config: Config | None = None) -> T:
+def run_with_nexi(work: Callable[[app.Nexi], Coroutine[Any, Any, T]], config: Config | None = None) -> T:
     """Open nexi with this config, or the user's own, do the work and close it."""
     import asyncio  # not above: `nexi spaces --help` and its like need no event loop
 
-    from nexi.app import Nexi
-
     async def run() -> T:
-        async with Nexi(config or load_config()) as nexi:
+        async with app.Nexi(config or load_config()) as nexi:
             return await work(nexi)
 
     return asyncio.run(run())
@@ -78,8 +76,6 @@ def _read_piped_text() -> str:
 
 def load_terminal_config(flags: OutputFlags) -> Config:
     """Load the config for the current folder, print its notes, and set plain mode for what is written from now on."""
-    from nexi.app.project import with_project
-
     set_plain_mode(flags.plain)
     config = with_project(load_config())
     set_plain_mode(flags.plain or not config.color)
@@ -88,22 +84,20 @@ def load_terminal_config(flags: OutputFlags) -> Config:
     return config.override(stream=False) if flags.no_stream else config
 
 
-def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> RunRequest:
-    from nexi.app import LAST_RUN, RunLimits, RunRequest
-
+def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> app.RunRequest:
     if flags.local and flags.web:
         raise ConfigError("--local and --web contradict each other", fix="leave one of them out")
-    return RunRequest(
+    return app.RunRequest(
         question,
         mode=mode,
         effort=flags.effort,
-        limits=RunLimits(**flags.limits._asdict()),
+        limits=app.RunLimits(**flags.limits._asdict()),
         query=flags.filters.query(),
         model=flags.model,
         scope="local" if flags.local else "web" if flags.web else "both",
         system_prompt=system_prompt_of(flags),
         attachments=flags.files,
-        continues=LAST_RUN if flags.go_on else "",
+        continues=app.LAST_RUN if flags.go_on else "",
         depth=flags.depth,
         length=flags.length,
         strict=True if flags.strict else None,
@@ -112,27 +106,24 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> Run
     )
 
 
-def answer_screen(flags: OutputFlags, *, stream: bool = True) -> Screen:
-    from nexi.output import Screen
-
-    return Screen(verbose=flags.verbose, quiet=flags.as_json, stream=stream and not flags.no_stream, usage=flags.usage)
+def answer_screen(flags: OutputFlags, *, stream: bool = True) -> output.Screen:
+    return output.Screen(verbose=flags.verbose, quiet=flags.as_json, stream=stream and not flags.no_stream, usage=flags.usage)
 
 
-def research_screen(flags: OutputFlags, state: ResearchState) -> Screen:
+def research_screen(flags: OutputFlags, state: ResearchState) -> output.Screen:
     """The screen of a research run: a panel of its researchers, and always a summary."""
-    from nexi.output import Screen
     from nexi.output.panel import panel_for
 
     panel = panel_for(flags.verbose, flags.as_json, state, time.monotonic)
-    return Screen(verbose=flags.verbose, quiet=flags.as_json, stream=not flags.no_stream, usage=True, progress=panel)
+    return output.Screen(verbose=flags.verbose, quiet=flags.as_json, stream=not flags.no_stream, usage=True, progress=panel)
 
 
 async def follow_run(
-    opening: RunOpening,
-    screen: Screen,
+    opening: app.RunOpening,
+    screen: output.Screen,
     interrupts: Interrupts,
-    on_event: Callable[[Run, Event, KeyEcho], Awaitable[None]] | None = None,
-) -> RunResult:
+    on_event: Callable[[app.Run, Event, KeyEcho], Awaitable[None]] | None = None,
+) -> app.RunResult:
     """Show a run until it ends or a signal ends it; `on_event` may prompt the user after an event."""
     import asyncio
 
@@ -162,7 +153,4 @@ def warn_without_model(config: Config, model: str = "") -> None:
     """Print a hint if no model is configured, unless the built-in one was asked for."""
     config = config.override(model=model) if model else config
     if config.endpoint("answer").is_extractive and config.model != EXTRACTIVE:
-        write(
-            "No model is configured: the built-in extractive model answers with passages. Add one: nexi config setup\n",
-            sys.stderr,
-        )
+        print_note("No model is configured: the built-in extractive model answers with passages. Add one: nexi config setup")

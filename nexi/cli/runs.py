@@ -4,40 +4,35 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import replace
 
+from nexi import app
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
 from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer, write_export
 from nexi.cli.exits import Interrupts, exit_unless_answered
 from nexi.cli.flags import parse_flags
-from nexi.cli.options import HELP, MORE_THAN_ZERO, json_option, screen_options
+from nexi.cli.options import COUNT, HELP, MORE_THAN_ZERO, flag, json_option, screen_options
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished, find_end
 from nexi.files import is_existing_file
 from nexi.output import answer_json, print_json, print_note, print_success, print_warning, write
+from nexi.ports import RunStore
 from nexi.text.controls import clean_line
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from nexi.app import RunSummary
-    from nexi.ports import RunStore
 
 DEFAULT_SHOWN_RUNS = 20
 MAX_QUERY_CHARS = 70
 
 
 @click.group("runs", invoke_without_command=True, context_settings=HELP)
-@click.option(
-    "-n", "--num", type=click.IntRange(1), default=DEFAULT_SHOWN_RUNS, show_default=True, metavar="N", help="Show the last N."
-)
+@click.option("-n", "--num", type=COUNT, default=DEFAULT_SHOWN_RUNS, show_default=True, metavar="N", help="Show the last N.")
 @json_option
 @click.pass_context
 def _runs_command(ctx: click.Context, num: int, as_json: bool) -> None:
@@ -60,7 +55,7 @@ def _remove_command(ids: tuple[str, ...]) -> None:
 
 @_runs_command.command("keep", context_settings=HELP)
 @click.argument("ids", nargs=-1, required=True, metavar="ID...", shell_complete=complete_run)
-@click.option("--undo", is_flag=True, help="Let cleanups delete them again.")
+@flag("--undo", help="Let cleanups delete them again.")
 def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
     """Keep runs and their pages, however old they are."""
     directory = open_runs(load_config())
@@ -70,17 +65,16 @@ def _keep_command(ids: tuple[str, ...], undo: bool) -> None:
 
 
 @_runs_command.command("tidy", context_settings=HELP)
-@click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
+@flag("--dry-run", help="Only list what would be deleted.")
 def _tidy_command(dry_run: bool) -> None:
     """Delete runs older than runs_keep_days, and the oldest beyond pages_max_mb, now."""
     config = load_config()
     directory = open_runs(config)
-    due = set(directory.find_expired(config.runs_keep_days, config.pages_max_mb))
     if dry_run:
+        due = set(directory.find_expired(config.runs_keep_days, config.pages_max_mb))
         return _print_runs([run for run in directory.list_runs() if run.id in due], as_json=False)
     report = directory.prune(config.runs_keep_days, config.pages_max_mb)
-    megabytes = report.bytes_freed / 1e6
-    return print_success(f"Deleted {len(report.runs)} runs and {report.pages} page texts ({megabytes:.1f} MB).")
+    return print_success(f"Deleted {len(report.runs)} runs and {report.pages} page texts ({report.bytes_freed / 1e6:.1f} MB).")
 
 
 @click.command("stop", context_settings=HELP)
@@ -99,7 +93,7 @@ def _stop_command(run_id: str) -> None:
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
 @click.option("-m", "--model", help="Continue with another model.")
 @click.option("--max-cost", type=MORE_THAN_ZERO, metavar="USD", help="New cost limit for the whole run.")
-@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="New token limit for the whole run.")
+@click.option("--max-tokens", type=COUNT, metavar="N", help="New token limit for the whole run.")
 @click.option("--time-target", type=MORE_THAN_ZERO, metavar="S", help="New time target for the whole run.")
 @screen_options
 @json_option
@@ -168,7 +162,7 @@ def _replay_command(run: str, as_json: bool) -> None:
 
 @click.command("export", context_settings=HELP)
 @click.argument("run_id", metavar="ID", shell_complete=complete_run)
-@click.option("--bundle", is_flag=True, help="Export the whole run with its pages, without keys, for replay elsewhere.")
+@flag("--bundle", help="Export the whole run with its pages, without keys, for replay elsewhere.")
 @click.option(
     "--format",
     "form",
@@ -208,7 +202,7 @@ async def export_answer(runs: RunStore, run_id: str, form: str, output: str | No
     write_export(body, output or f"nexi-{run_id}.{EXPORT_FORMATS[form].suffix}")
 
 
-def _print_runs(runs: list[RunSummary], as_json: bool) -> None:
+def _print_runs(runs: list[app.RunSummary], as_json: bool) -> None:
     if as_json:
         rows = [
             {"id": r.id, "created": r.created, "state": r.shown_state, "mode": r.mode, "query": r.query, "bytes": r.size}

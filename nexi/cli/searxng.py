@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import asdict
 
-from nexi.cli.options import HELP, json_option
+from nexi.cli.options import HELP, flag, json_option
 from nexi.config import Config, load_config
 from nexi.output import print_json, print_note, write
 
@@ -40,7 +40,7 @@ def _start_command(as_json: bool) -> None:
 
 
 @_searxng_command.command("stop", context_settings=HELP)
-@click.option("--force", is_flag=True, help="Stop it even if other processes use it.")
+@flag("--force", help="Stop it even if other processes use it.")
 @json_option
 def _stop_command(force: bool, as_json: bool) -> None:
     """Stop it, or let it stop when the last process that uses it ends."""

@@ -10,29 +10,9 @@ from typing import Any
 
 import click
 
+from nexi import config as configuration
 from nexi.cli.options import json_option
-from nexi.config import (
-    CHECKS,
-    DEFAULT_CONFIG,
-    FIELD_VARIABLES,
-    LIST_SETTINGS,
-    NAME_OR_LIST_SETTINGS,
-    OLD_NAMES,
-    QUESTIONS,
-    SEARXNG_QUESTION,
-    SECRET_SETTINGS,
-    TEXT_SETTINGS,
-    Config,
-    ModelOffer,
-    change_config,
-    describe_unknown_keys,
-    editor_command,
-    load_config,
-    nexi_home,
-    read_file_settings,
-    run_first_time_setup,
-    save_config,
-)
+from nexi.config import Config, ModelOffer, change_config, load_config, nexi_home, read_file_settings
 from nexi.errors import ConfigError
 from nexi.output import print_json, print_note, print_success, print_warning, write
 
@@ -77,7 +57,7 @@ def _config_command(ctx: click.Context, as_json: bool) -> None:
 @_config_command.command("path")
 def _path_command() -> None:
     """Print the path of the config file."""
-    print_config_path()
+    write(f"{nexi_home() / 'config.json'}\n")
 
 
 @_config_command.command("get")
@@ -106,7 +86,7 @@ def _set_command(key: str, value: str | None) -> None:
     elif value is None:
         import getpass
 
-        if not any(part in SECRET_SETTINGS for part in key.split(".")):
+        if not any(part in configuration.SECRET_SETTINGS for part in key.split(".")):
             raise click.UsageError("Missing argument 'VALUE'.")
         try:
             value = getpass.getpass(f"{key}: ", sys.stderr)
@@ -132,7 +112,7 @@ def _add_command(key: str, value: str) -> None:
     The other items stay; `nexi config set` replaces them.
     """
     name, _ = _split_key(key)
-    if name not in LIST_SETTINGS:
+    if name not in configuration.LIST_SETTINGS:
         raise ConfigError(f"cannot add to {key}", cause=f"{key} is not a list", fix=f"nexi config set {key} VALUE")
     new_items = _listed_items(name, {name: _parse_names(name, value)})
     items = list(dict.fromkeys((*_listed_items(name, read_file_settings()), *new_items)))
@@ -159,26 +139,23 @@ def _setup_command() -> None:
     run_setup()
 
 
-# one setting
-
-
 def _listed_items(name: str, settings: Mapping[str, Any]) -> list[str]:
-    value = settings.get(name) if name in LIST_SETTINGS else None
+    value = settings.get(name) if name in configuration.LIST_SETTINGS else None
     return [str(item) for item in value] if isinstance(value, list) else [value] if isinstance(value, str) and value else []
 
 
 def _warn_if_overridden(name: str) -> None:
     if name in load_config().origin.env:
-        variables = " or ".join(FIELD_VARIABLES.get(name, ("a variable",)))
+        variables = " or ".join(configuration.FIELD_VARIABLES.get(name, ("a variable",)))
         print_warning(f"the environment overrides it; to use the file, unset {variables}")
 
 
 def _split_key(key: str) -> tuple[str, tuple[str, ...]]:
     """Split a key into setting and path. Model names may contain dots. Raises ConfigError."""
     name, _, rest = key.partition(".")
-    name = OLD_NAMES.get(name, name)
-    if name not in CHECKS:
-        raise ConfigError(describe_unknown_keys({name: None})[0], fix="`nexi config` lists every setting")
+    name = configuration.OLD_NAMES.get(name, name)
+    if name not in configuration.CHECKS:
+        raise ConfigError(configuration.describe_unknown_keys({name: None})[0], fix="`nexi config` lists every setting")
     if not rest:
         return name, ()
     if name == "prices":
@@ -196,9 +173,9 @@ def _parse_value(name: str, parts: tuple[str, ...], word: str) -> Any:
     last = parts[-1] if len(parts) == 2 else name
     if name == "api_keys" and parts:
         return _parse_json(word, word) if word.startswith("[") else word
-    if last in TEXT_SETTINGS or (name == "service_urls" and parts):
+    if last in configuration.TEXT_SETTINGS or (name == "service_urls" and parts):
         return word
-    if last in LIST_SETTINGS:
+    if last in configuration.LIST_SETTINGS:
         return _parse_names(last, word)
     return _parse_json(word, VALUE_WORDS.get(word.strip().lower(), word))
 
@@ -207,7 +184,7 @@ def _parse_names(name: str, word: str) -> Any:
     if word.strip().startswith("["):
         return _parse_json(word, word)
     names = [part.strip() for part in word.split(",") if part.strip()]
-    return names if name not in NAME_OR_LIST_SETTINGS or len(names) > 1 else (names or [""])[0]
+    return names if name not in configuration.NAME_OR_LIST_SETTINGS or len(names) > 1 else (names or [""])[0]
 
 
 def _parse_json(word: str, otherwise: Any) -> Any:
@@ -236,25 +213,21 @@ def _remove_part(whole: Any, parts: tuple[str, ...], key: str) -> dict[str, Any]
 
 def _require_mapping(value: Any, key: str) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, Mapping):
-        raise ConfigError(
-            f"cannot change {key}", cause="the file has a different kind of value there", fix="nexi --edit-config"
-        )
+        cause = "the file has a different kind of value there"
+        raise ConfigError(f"cannot change {key}", cause=cause, fix="nexi --edit-config")
     return value or {}
 
 
 def _setting_source(config: Config, name: str) -> str:
     if name in config.origin.env or name == "environment_keys":
         return "environment"
-    names = {name, *(old for old, new in OLD_NAMES.items() if new == name)}
+    names = {name, *(old for old, new in configuration.OLD_NAMES.items() if new == name)}
     in_file = names & set(config.origin.file)
-    return "file" if in_file and config.to_dict()[name] != DEFAULT_CONFIG[name] else "default"
+    return "file" if in_file and config.to_dict()[name] != configuration.DEFAULT_CONFIG[name] else "default"
 
 
 def _format_value(value: Any) -> str:
     return value if isinstance(value, str) and value.isprintable() else json.dumps(value, ensure_ascii=False)
-
-
-# the setup
 
 
 def run_setup() -> Config:
@@ -263,16 +236,15 @@ def run_setup() -> Config:
     from nexi.app.local_models import PORTS
 
     if not sys.stdin.isatty():
-        raise ConfigError(
-            "setup is interactive and needs a terminal", cause="stdin is not a terminal", fix="nexi config set KEY VALUE"
-        )
+        fix = "nexi config set KEY VALUE"
+        raise ConfigError("setup is interactive and needs a terminal", cause="stdin is not a terminal", fix=fix)
     *kinds, last_kind = PORTS
     write(f"Looking for {', '.join(kinds)} and {last_kind} on this machine ...\n", sys.stderr)
-    offers = _local_model_offers(report=True)
-    by_name = {question.name: question for question in (*QUESTIONS, SEARXNG_QUESTION)}
-    config = run_first_time_setup(
+    offers = _local_model_offers(PORTS)
+    names = ("base_url", "api_key", "model", "searxng_url")
+    config = configuration.run_first_time_setup(
         offers=offers,
-        questions=[by_name[name] for name in ("base_url", "api_key", "model", "searxng_url")],
+        questions=[q for q in (*configuration.QUESTIONS, configuration.SEARXNG_QUESTION) if q.name in names],
         window=_detect_window,
         list_models=_list_models_at,
         find_failures=_find_failures,
@@ -283,20 +255,18 @@ def run_setup() -> Config:
     return config
 
 
-def _local_model_offers(ports: Mapping[str, int] | None = None, *, report: bool = False) -> list[ModelOffer]:
-    """The models of local servers; with `report`, print which were found and which were not."""
+def _local_model_offers(ports: Mapping[str, int]) -> list[ModelOffer]:
+    """The models of local servers; prints which were found and which were not."""
     import asyncio
 
-    from nexi.app.local_models import PORTS, find_servers
+    from nexi.app.local_models import find_servers
 
-    ports = PORTS if ports is None else ports
     servers = asyncio.run(find_servers(ports))
-    if report:
-        server_names = [f"{s.kind} at {s.base_url} ({len(s.models)} model{'s' * (len(s.models) != 1)})" for s in servers]
-        absent_kinds = [kind for kind in ports if kind not in {s.kind for s in servers}]
-        write(f"Found: {', '.join(server_names) or 'none'}.\n", sys.stderr)
-        if server_names and absent_kinds:
-            write(f"Not found: {', '.join(absent_kinds)}.\n", sys.stderr)
+    server_names = [f"{s.kind} at {s.base_url} ({len(s.models)} model{'s' * (len(s.models) != 1)})" for s in servers]
+    absent_kinds = [kind for kind in ports if kind not in {s.kind for s in servers}]
+    write(f"Found: {', '.join(server_names) or 'none'}.\n", sys.stderr)
+    if server_names and absent_kinds:
+        write(f"Not found: {', '.join(absent_kinds)}.\n", sys.stderr)
     return [
         ModelOffer(f"{m.name}  ({s.kind}, {format_window(m.window, m.largest)})", s.base_url, m.name, m.context)
         for s in servers
@@ -354,10 +324,6 @@ def format_window(tokens: int | None, largest: int | None) -> str:
     return f"up to {largest} tokens" if largest else "window unknown"
 
 
-def print_config_path() -> None:
-    write(f"{nexi_home() / 'config.json'}\n")
-
-
 def edit_config() -> None:
     """Open the config file in the user's editor; write the defaults first if there is none."""
     import subprocess
@@ -367,11 +333,10 @@ def edit_config() -> None:
     except ConfigError:
         path = nexi_home() / "config.json"
     if not path.exists():
-        save_config(Config.from_dict(DEFAULT_CONFIG), path)
-    command = editor_command()
+        configuration.save_config(Config.from_dict(configuration.DEFAULT_CONFIG), path)
+    command = configuration.editor_command()
     try:
         subprocess.run([*command, os.fspath(path)], check=False)  # noqa: S603 - the user's own editor
     except OSError as error:
-        raise ConfigError(
-            f"cannot start the editor {command[0]!r}", cause=str(error), fix=f"set EDITOR, or open {path} yourself"
-        ) from error
+        fix = f"set EDITOR, or open {path} yourself"
+        raise ConfigError(f"cannot start the editor {command[0]!r}", cause=str(error), fix=fix) from error

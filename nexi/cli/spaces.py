@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
 
+from nexi import app
 from nexi.cli.completion import complete_space
-from nexi.cli.options import HELP, combine_options, json_option
+from nexi.cli.options import HELP, combine_options, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import clean_line, clean_text, print_json, print_success, print_warning, write
 from nexi.types import Space, StoredSource
-
-if TYPE_CHECKING:
-    from nexi.app import Nexi, RunSummary
 
 SCHEMA = "nexi-spaces-1"
 MAX_SHOWN_SOURCES, MAX_SHOWN_RUNS = 50, 20
@@ -37,7 +35,7 @@ def _spaces_command(ctx: click.Context, as_json: bool) -> None:
     if ctx.invoked_subcommand:
         return None
 
-    async def list_spaces(nexi: Nexi) -> list[tuple[Space, int]]:
+    async def list_spaces(nexi: app.Nexi) -> list[tuple[Space, int]]:
         from nexi.app.spaces import list_space_sources
 
         return [(space, len(await list_space_sources(nexi.ports, space))) for space in nexi.spaces().list_all()]
@@ -61,7 +59,7 @@ def _add_command(name: str, targets: tuple[str, ...], **settings: Any) -> None:
     """Add a space, with files and pages to search first."""
     from nexi.app.intake import DocumentIndexing
 
-    async def add_space(nexi: Nexi) -> None:
+    async def add_space(nexi: app.Nexi) -> None:
         space = Space(name, **_drop_unset(settings))
         nexi.spaces().add(space)
         indexing = DocumentIndexing(nexi, nexi.knowledge(), tags=(space.tag,))
@@ -85,7 +83,7 @@ def _set_command(name: str, **settings: Any) -> None:
     if not (changes := _drop_unset(settings)):
         raise click.UsageError("name what to change, for example --instructions")
 
-    async def change_space(nexi: Nexi) -> None:
+    async def change_space(nexi: app.Nexi) -> None:
         nexi.spaces().change(msgspec.structs.replace(nexi.spaces().get(name), **changes))
 
     run_with_nexi(change_space)
@@ -98,7 +96,7 @@ def _set_command(name: str, **settings: Any) -> None:
 def _show_command(name: str, as_json: bool) -> None:
     """Show a space with its files, pages and questions."""
 
-    async def read_space(nexi: Nexi) -> tuple[Space, list[StoredSource], list[RunSummary]]:
+    async def read_space(nexi: app.Nexi) -> tuple[Space, list[StoredSource], list[app.RunSummary]]:
         from nexi.app.spaces import list_space_sources
 
         space = nexi.spaces().get(name)
@@ -124,7 +122,7 @@ def _show_command(name: str, as_json: bool) -> None:
 
 @_spaces_command.command("rm", context_settings=HELP)
 @_name
-@click.option("--with-files", is_flag=True, help="Also forget its files and pages, except those of other spaces.")
+@flag("--with-files", help="Also forget its files and pages, except those of other spaces.")
 def _remove_command(name: str, with_files: bool) -> None:
     """Remove a space. Its questions stay in the history, its files in the knowledge base."""
     from nexi.app.spaces import remove_space

@@ -10,7 +10,7 @@ import click
 from nexi.cli.delivery import write_export
 from nexi.cli.exits import EXIT_NOT_ANSWERED, report_errors
 from nexi.cli.knowledge import open_progress
-from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, json_option
+from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import write
 
@@ -22,7 +22,7 @@ MAX_SILENT = 3  # documents without progress
 @click.argument("columns")
 @click.argument("documents", nargs=-1, required=True, metavar="FILE|FOLDER|URL...")
 @click.option("-c", "--column", "more", multiple=True, metavar="TEXT", help="One more column, taken as it is.")
-@click.option("--local", is_flag=True, help="Use local files and local models only; no network access.")
+@flag("--local", help="Use local files and local models only; no network access.")
 @click.option("--time-target", type=MORE_THAN_ZERO, metavar="S", help="Stop asking the model after S seconds.")
 @cost_options
 @json_option

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from pathlib import Path
 
 import click
@@ -38,8 +39,8 @@ def _templates_folder() -> Path:
     return nexi_home() / "templates"
 
 
-def list_templates(place: Path | None = None) -> list[_Template]:
-    place = place or _templates_folder()
+def list_templates() -> list[_Template]:
+    place = _templates_folder()
     try:
         paths = sorted(place.glob("*.md"))
     except OSError as error:
@@ -99,8 +100,6 @@ def _unreadable_error(path: Path, error: Exception) -> ConfigError:
 @json_option
 def _templates_command(as_json: bool) -> None:
     """List the saved templates."""
-    import sys
-
     templates = list_templates()
     if as_json:
         rows = [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from nexi import app
 from nexi.cli.delivery import write_export
 from nexi.cli.exits import EXIT_CONTRADICTED, EXIT_NOT_VERIFIED, report_errors
-from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, json_option
+from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import StoreError
@@ -19,21 +20,18 @@ from nexi.files import is_existing_path
 from nexi.output import write
 from nexi.urls import is_web_url
 
-if TYPE_CHECKING:
-    from nexi.app import Target
-
 
 @click.command("verify", context_settings=HELP)
 @click.argument("target", metavar="FILE|URL|ID")
-@click.option("--audit", is_flag=True, help="Follow the links of a report; give precision and recall of its citations.")
+@flag("--audit", help="Follow the links of a report; give precision and recall of its citations.")
 @click.option("-f", "--against", multiple=True, metavar="PATH", help="Check against this file, folder or URL.")
-@click.option("--web", is_flag=True, help="Search the web for what cites nothing.")
-@click.option("--local", is_flag=True, help="Use stored pages and local models only; no network access.")
-@click.option("--refetch", is_flag=True, help="Fetch the pages again and report which are gone or changed.")
-@click.option("--strict", is_flag=True, help="Also fail for sentences that cite nothing.")
+@flag("--web", help="Search the web for what cites nothing.")
+@flag("--local", help="Use stored pages and local models only; no network access.")
+@flag("--refetch", help="Fetch the pages again and report which are gone or changed.")
+@flag("--strict", help="Also fail for sentences that cite nothing.")
 @click.option("--time-target", type=MORE_THAN_ZERO, metavar="S", help="Stop searching and judging after S seconds.")
 @cost_options
-@click.option("-v", "--verbose", is_flag=True, help="Also show sentences that were found, with their passages.")
+@flag("-v", "--verbose", help="Also show sentences that were found, with their passages.")
 @json_option
 @click.option("--format", "form", type=click.Choice(["md", "json", "html"]), help="Output format; html is one page.")
 @click.option("-o", "--output", metavar="FILE", help="Write to a new FILE; - for stdout.")
@@ -62,7 +60,6 @@ def _verify_command(
       nexi verify notes.txt --against paper.pdf --against https://example.org/page
       nexi verify --audit report.md --format html -o audit.html
     """
-    from nexi.app import RunLimits, VerifyRequest
     from nexi.exports import export_verification
     from nexi.output.verification import verification_json, verification_markdown
 
@@ -73,7 +70,7 @@ def _verify_command(
     if local and web:
         raise click.UsageError("--local and --web contradict each other")
     with report_errors(as_json=form == "json"):
-        request = VerifyRequest(_read_target(target), against, web, audit, refetch, local, RunLimits(**limits))
+        request = app.VerifyRequest(_read_target(target), against, web, audit, refetch, local, app.RunLimits(**limits))
         verification = run_with_nexi(lambda nexi: nexi.verify(request))
         name = "stdin" if target == "-" else target
         if form == "html":
@@ -92,29 +89,28 @@ def _verify_command(
             raise SystemExit(EXIT_NOT_VERIFIED)
 
 
-def _read_target(target: str) -> Target:
+def _read_target(target: str) -> app.Target:
     """Read a file or stdin; an address is a page, and anything else is the ID of a run. Raises NexiError."""
     import asyncio
 
-    from nexi.app import Target
     from nexi.formats import find_format, sniff_type
 
     if is_web_url(target):
-        return Target(url=target.strip())
+        return app.Target(url=target.strip())
     path = Path(target).expanduser()
     try:
         if target == "-":
-            return Target(text=sys.stdin.buffer.read().decode("utf-8", "replace"))
+            return app.Target(text=sys.stdin.buffer.read().decode("utf-8", "replace"))
         if is_existing_path(path) and path.is_file():
             data = path.read_bytes()
             file_format = find_format(sniff_type(data))
             if file_format is None or file_format.is_text:
-                return Target(text=data.decode("utf-8", "replace"))
+                return app.Target(text=data.decode("utf-8", "replace"))
             # of a PDF, Word file or the like, what it says
             from nexi.app.documents import read_document
 
-            return Target(text=asyncio.run(read_document(path, str(path), load_config().ocr_languages)).text)
+            return app.Target(text=asyncio.run(read_document(path, str(path), load_config().ocr_languages)).text)
     except OSError as error:
         cause = error.strerror or str(error)
         raise StoreError(f"cannot read {path}", cause=cause, fix="check the path and its permissions") from error
-    return Target(id=target)
+    return app.Target(id=target)

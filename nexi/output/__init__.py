@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nexi.output._messages import ANSWER_SCHEMA as ANSWER_SCHEMA
 from nexi.output._messages import answer_json as answer_json
 from nexi.output._messages import cost_text as cost_text
 from nexi.output._messages import create_progress_callback as create_progress_callback
@@ -21,7 +20,6 @@ from nexi.output._messages import print_search_start as print_search_start
 from nexi.output._messages import print_sources as print_sources
 from nexi.output._messages import print_success as print_success
 from nexi.output._messages import print_warning as print_warning
-from nexi.output.streams import is_plain as is_plain
 from nexi.output.streams import is_tty as is_tty
 from nexi.output.streams import set_plain_mode as set_plain_mode
 from nexi.output.streams import takes_colors as takes_colors

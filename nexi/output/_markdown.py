@@ -80,10 +80,9 @@ def source_lines(sources: Iterable[Source], support: Mapping[int, tuple[int, int
         title = clean_line(source.title)
         name = title if title and title != url else site
         good, total = support.get(source.number, (0, 0))
-        verdict = (
-            (f"  {good} of {total} sentence{'s' * (total != 1)} found", "dim" if good == total else "yellow") if total else ""
-        )
-        yield Text.assemble((f"[{source.number}] ", "cyan"), name, (f"  {site}" if name != site else "", "green"), verdict)
+        verdict = f"  {good} of {total} sentence{'s' * (total != 1)} found" if total else ""
+        place, style = f"  {site}" if name != site else "", "dim" if good == total else "yellow"
+        yield Text.assemble((f"[{source.number}] ", "cyan"), name, (place, "green"), (verdict, style))
         address = Text(f"    {url}", style="dim", no_wrap=True, overflow="ignore")  # a URL stays whole
         link = clean_line(source.link)
         if link.startswith(url) or is_note_link(link):

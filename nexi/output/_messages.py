@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from nexi.app import RunResult
     from nexi.types import Source
 
-ANSWER_SCHEMA = "nexi-answer-1"
-
 
 def print_answer(
     answer: str,
@@ -135,7 +133,7 @@ def answer_json(result: RunResult, question: str = "") -> dict[str, Any]:
     end, works = result.finished, group_works(result.answer.sources)
     readings = list_readings(result.answer.text, result.answer.answered)
     return {
-        "schema": ANSWER_SCHEMA,
+        "schema": "nexi-answer-1",
         "id": result.id,
         "question": question or result.started.query,
         "answer": result.answer.text,
@@ -153,7 +151,7 @@ def answer_json(result: RunResult, question: str = "") -> dict[str, Any]:
         "seconds": end.seconds,
         "tokens": {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "estimated": end.usage.estimated},
         "cost": end.usage.cost,
-        "proof": review_json(result.answer.review),
+        "proof": review_json(result.answer.review) if result.answer.review else None,
     }
 
 

@@ -30,9 +30,23 @@ class BlockStream:
         """Add text; return the blocks that it completes."""
         *whole, rest = text.split("\n")
         blocks: list[str] = []
-        for line in whole:
-            blocks += self._add_line(f"{self._line}{line}\n")
-            self._line = ""
+        for end in whole:
+            line, self._line = f"{self._line}{end}\n", ""
+            is_flush = bool(line.strip()) and line[0] not in " \t"
+            if self._is_list and self._after_blank and is_flush and not _ITEM.match(line):
+                blocks.append(self._cut_block())
+            if not self._has_text and line.strip():
+                self._has_text, self._is_list = True, bool(_ITEM.match(line))
+            self._lines.append(line)
+            if mark := _FENCE.match(line):
+                if not self._fence:
+                    self._fence = "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
+                elif mark[1].startswith(self._fence) and not mark[2].strip():
+                    self._fence = ""
+            self._after_blank = not self._fence and not line.strip()
+            may_end = self._has_text and not self._fence and not self._is_list
+            if may_end and (self._after_blank or mark or _HEADING.match(line)):
+                blocks.append(self._cut_block())
         self._line += rest
         return blocks
 
@@ -41,25 +55,6 @@ class BlockStream:
         self._cut_block()
         self._line = self._fence = ""
         return rest
-
-    def _add_line(self, line: str) -> list[str]:
-        ends_list = (
-            self._is_list and self._after_blank and bool(line.strip()) and line[0] not in " \t" and not _ITEM.match(line)
-        )
-        blocks = [self._cut_block()] if ends_list else []
-        if not self._has_text and line.strip():
-            self._has_text, self._is_list = True, bool(_ITEM.match(line))
-        self._lines.append(line)
-        if mark := _FENCE.match(line):
-            if not self._fence:
-                self._fence = "" if mark[1][0] == "`" and "`" in mark[2] else mark[1]
-            elif mark[1].startswith(self._fence) and not mark[2].strip():
-                self._fence = ""
-        self._after_blank = not self._fence and not line.strip()
-        may_end = self._has_text and not self._fence and not self._is_list
-        if may_end and (self._after_blank or mark or _HEADING.match(line)):
-            blocks.append(self._cut_block())
-        return blocks
 
     def _cut_block(self) -> str:
         block, self._lines = "".join(self._lines), []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nexi.output._sources import site_of, source_json
@@ -18,9 +18,9 @@ MAX_PASSAGE_CHARS = 1200
 INDENT = 4
 
 
-def print_evidence(source: Source, review: Review | None, texts: Mapping[str, str]) -> None:
+def print_evidence(source: Source, review: Review | None, read_text: Callable[[str], str | None]) -> None:
     """Print a source and, for every sentence that cites it, the passage of the stored page with what stands around it."""
-    claims = claims_citing(review, source.number)
+    claims = _claims_citing(review, source.number)
     url, title = clean_line(source.url), clean_line(source.title)
     write(f"[{source.number}] {title or site_of(url)}\n    {url}\n")
     for claim in claims:
@@ -28,20 +28,20 @@ def print_evidence(source: Source, review: Review | None, texts: Mapping[str, st
         print_styled(f"\n{sign} {verdict_words(claim)}: {clean_line(claim.text)}", style)
         for evidence in claim.evidence:
             if evidence.number == source.number:
-                _print_passage(evidence, texts.get(evidence.digest, ""))
+                _print_passage(evidence, (evidence.digest and read_text(evidence.digest)) or "")
     if not claims:
         write("\nNo sentence of the answer cites it.\n" if review else "\nThe answer was not checked.\n")
 
 
 def evidence_json(run_id: str, source: Source, review: Review | None) -> dict[str, Any]:
     sentences = []
-    for claim in claims_citing(review, source.number):
+    for claim in _claims_citing(review, source.number):
         sentence = claim_json(claim)
         sentences.append({**sentence, "evidence": [e for e in sentence["evidence"] if e["n"] == source.number]})
     return {"schema": "nexi-evidence-1", "run": run_id, "source": source_json(source), "sentences": sentences}
 
 
-def claims_citing(review: Review | None, number: int) -> Sequence[Claim]:
+def _claims_citing(review: Review | None, number: int) -> Sequence[Claim]:
     return [claim for claim in review.proof.checked if number in claim.numbers] if review else []
 
 

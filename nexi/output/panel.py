@@ -19,8 +19,6 @@ from nexi.text.controls import clean_line
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-__all__ = ["panel_for"]
-
 
 MAX_TASK_CHARS = 60
 BAR_COLUMNS = 8
@@ -32,17 +30,17 @@ def panel_for(verbose: bool, quiet: bool, state: ResearchState, clock: Callable[
     """Choose how to show research on the available streams."""
     if quiet and not verbose:
         return ProgressDisplay()
-    return _Panel(verbose, state, clock) if takes_colors(sys.stderr) else PlainPanel(verbose)
+    return _Panel(verbose, state, clock) if takes_colors(sys.stderr) else _PlainPanel(verbose)
 
 
-class PlainPanel(ProgressDisplay):
+class _PlainPanel(ProgressDisplay):
     """A line for each change; with `verbose` for everything."""
 
     def __init__(self, verbose: bool) -> None:
         self._details = ProgressLines(verbose=True) if verbose else None
 
     def show_event(self, event: events.Event) -> None:
-        if text := format_change(event):
+        if text := _format_change(event):
             print_note(text)
         elif self._details:
             self._details.show_event(event)
@@ -79,7 +77,7 @@ class _Panel(LiveDisplay):
         from rich.text import Text
 
         seconds = self._clock() - self._started
-        head = Text(format_headline(self._state, seconds, self._status), style="bold", no_wrap=True, overflow="ellipsis")
+        head = Text(_format_headline(self._state, seconds, self._status), style="bold", no_wrap=True, overflow="ellipsis")
         if self._body.strip():
             yield from self.draw_tail(console, options)
             yield head
@@ -103,14 +101,14 @@ class _Panel(LiveDisplay):
         full, empty = ("#", "-") if is_plain else ("━", "╌")
         columns = BAR_COLUMNS * researcher.units // UNITS_PER_RESEARCHER
         bar = full * columns + empty * (BAR_COLUMNS - columns)
-        return f" {mark} {bar} {seconds:>3.0f} s  {format_researcher(researcher)}", style
+        return f" {mark} {bar} {seconds:>3.0f} s  {_format_researcher(researcher)}", style
 
 
 def _format_waiting(task: str) -> str:
     return f"{'':{BAR_COLUMNS}}        waiting · {clean_line(task)[:MAX_TASK_CHARS]}"
 
 
-def format_headline(state: ResearchState, seconds: float, status: str = "") -> str:
+def _format_headline(state: ResearchState, seconds: float, status: str = "") -> str:
     """`Research: 45% · round 1 of 3 · 12,400 tokens · $0.02 · 31 s`."""
     parts = [state.header]
     if state.round:
@@ -126,7 +124,7 @@ def format_headline(state: ResearchState, seconds: float, status: str = "") -> s
     return " · ".join([*parts, f"{seconds:.0f} s"])
 
 
-def format_researcher(researcher: Researcher) -> str:
+def _format_researcher(researcher: Researcher) -> str:
     """One line for a researcher: ID, phase, usage, last action and task; a narrow terminal cuts the end."""
     parts = [researcher.id, researcher.phase]
     if researcher.usage.total:
@@ -144,7 +142,7 @@ def _format_estimate(event: events.AgendaSet) -> str:
     return f"Depth {event.complexity}: {clean_line(event.estimate)}. Press Ctrl-C once to write the report now."
 
 
-def format_change(event: events.Event) -> str:
+def _format_change(event: events.Event) -> str:
     """A line for an event where nothing can be redrawn; "" for none."""
     match event:
         case events.AgendaSet(tasks=tasks, complexity=complexity, estimate=estimate):

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from typing import Any
 
 from msgspec.structs import asdict
 
-from nexi.answers.answered import describe_answered
-from nexi.output.streams import is_tty, print_styled, takes_colors, write
 from nexi.text.controls import clean_line
 from nexi.text.plain import plain
-from nexi.types import STANDINGS, Answered, Claim, Evidence, Proof, Review, Verdict
+from nexi.types import STANDINGS, Claim, Evidence, Proof, Review, Verdict
 
 MAX_SPAN_CHARS = 300
 GOOD = (Verdict.SUPPORTED, Verdict.FOUND)
@@ -39,10 +36,8 @@ def proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
     }
 
 
-def review_json(review: Review | None) -> dict[str, Any] | None:
+def review_json(review: Review) -> dict[str, Any]:
     """The proof of a printed answer, with the changes made before printing."""
-    if review is None:
-        return None
     return {
         **proof_json(review.proof, review.marked),
         "dropped": [claim_json(claim) for claim in review.dropped],
@@ -106,27 +101,6 @@ def figures_line(review: Review | None, sources: int = 0, conflicts: int = 0) ->
     return f"{line}. {clean_line(review.gap).rstrip('.')}." if review.gap else f"{line}."
 
 
-def print_figures(review: Review | None, sources: int = 0, conflicts: int = 0) -> None:
-    line = figures_line(review, sources, conflicts)
-    if not line or review is None:
-        return
-    # A green tick needs a judge for every sentence; what is only found has a neutral sign.
-    proof = review.proof
-    sign, style = ("✓", "green") if proof.supported == len(proof.checked) else ("○", "cyan")
-    if review.dropped or any(c.verdict in REJECTED or c.standing for c in proof.checked):
-        sign, style = "!", "yellow"
-    print_styled(f"\n{sign} {line}" if takes_colors(sys.stdout) else f"\n{line}", style)
-
-
-def print_answered(answered: Answered) -> None:
-    """Print whether the question is answered, unless it is: as part of the answer on a terminal, else as a warning."""
-    line = describe_answered(answered)
-    if line and not is_tty():
-        write(f"{line}\n", sys.stderr)
-    elif line:
-        print_styled(f"\n? {line}" if takes_colors(sys.stdout) else f"\n{line}", "yellow" if answered == "no" else "dim")
-
-
 def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:
     """For each source: how many of the sentences that cite it are found there or supported, and how many cite it."""
     totals: Counter[int] = Counter()
@@ -136,19 +110,6 @@ def support_by_source(proof: Proof) -> dict[int, tuple[int, int]]:
             totals[evidence.number] += 1
             good[evidence.number] += claim.verdict in GOOD and evidence.verdict in GOOD
     return {number: (good[number], total) for number, total in totals.items()}
-
-
-def claim_lines(review: Review) -> Iterator[tuple[str, str]]:
-    """For `-v`: yield a line with its style for each sentence and for each passage found for it."""
-    for claim in review.proof.checked:
-        good = claim.verdict in GOOD
-        yield f"   {verdict_words(claim)}: {clean_line(claim.text)}", "dim" if good else "yellow"
-        for evidence in claim.evidence:
-            yield f"      {evidence_line(evidence)}", "dim"
-    if review.gap:
-        yield f"   {clean_line(review.gap)}", "yellow"
-    for claim in review.dropped:
-        yield f"   omitted, {verdict_words(claim)}: {clean_line(claim.text)}", "yellow"
 
 
 def verdict_words(claim: Claim) -> str:

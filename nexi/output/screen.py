@@ -9,17 +9,18 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from nexi.answers.answered import describe_answered
 from nexi.answers.papers import count_works
 from nexi.answers.streaming import find_rest
 from nexi.events import Event, ModelAsked, RunFinished, TextDelta, Warned
 from nexi.output._messages import cost_text, print_answer, print_note, print_result_summary, print_sources, print_warning
 from nexi.output.blocks import BlockStream
-from nexi.output.proof import claim_lines, print_answered, print_figures, support_by_source
+from nexi.output.proof import GOOD, REJECTED, evidence_line, figures_line, support_by_source, verdict_words
 from nexi.output.status import RunTally, detail_of, progress_of
-from nexi.output.streams import WordWrapper, columns_of, is_tty, open_console, takes_colors, write, write_raw
+from nexi.output.streams import WordWrapper, columns_of, is_tty, open_console, print_styled, takes_colors, write, write_raw
 from nexi.text.controls import clean_line, clean_text
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rich.live import Live
 
     from nexi.app import RunResult
+    from nexi.types import Review
 
 REDRAWS_PER_S = 8
 ROWS_BELOW = 3  # the blank line above, the status line, and the cursor line
@@ -154,21 +156,8 @@ class _StatusLine(LiveDisplay):
         yield Text(status, style="dim", no_wrap=True, overflow="ellipsis", end="")
 
 
-class _AnswerOutput:
-    """Writes the answer while it is streamed; this base class writes nothing."""
-
-    streams = False
-    breaks_lines = False  # whether a note would break a line of the answer
-
-    def add(self, text: str) -> None:
-        """Add a part of the answer."""
-
-    def finish(self) -> None:
-        """Write what is held back."""
-
-
-class _PlainOutput(_AnswerOutput):
-    streams = breaks_lines = True
+class _PlainOutput:
+    """Writes the answer as text while it is streamed."""
 
     def __init__(self, progress: ProgressDisplay) -> None:
         self._progress = progress
@@ -187,10 +176,8 @@ class _PlainOutput(_AnswerOutput):
         write_raw(self._wrapper.finish() + "\n", sys.stdout)
 
 
-class _MarkdownOutput(_AnswerOutput):
+class _MarkdownOutput:
     """Writes the answer with rich: complete blocks are permanent, the unfinished one is part of the status region."""
-
-    streams = True
 
     def __init__(self, progress: ProgressDisplay) -> None:
         self._progress = progress
@@ -241,7 +228,8 @@ class Screen:
             self._progress = ProgressDisplay()
         else:
             self._progress = _StatusLine(verbose, clock) if takes_colors(sys.stderr) else ProgressLines(verbose)
-        self._output = _AnswerOutput()
+        self.pause_drawing = self._progress.pause_drawing
+        self._output: _MarkdownOutput | _PlainOutput | None = None  # for an answer that is streamed
         if stream and not quiet and is_tty():
             self._output = _MarkdownOutput(self._progress) if takes_colors(sys.stdout) else _PlainOutput(self._progress)
         self._shown: list[str] = []
@@ -250,24 +238,21 @@ class Screen:
         self._warned: set[str] = set()
         self._has_finished = False
 
-    def pause_drawing(self) -> AbstractContextManager[None]:
-        return self._progress.pause_drawing()
-
     def show(self, event: Event) -> None:
-        if isinstance(event, TextDelta):
+        if self._output and isinstance(event, TextDelta):
             text = event.text if self._shown else event.text.lstrip()
-            if text and self._output.streams:
+            if text:
                 self._shown.append(text)
                 self._output.add(text)
         self._has_finished = self._has_finished or isinstance(event, RunFinished)
-        if self._shown and self._output.breaks_lines:
+        if self._shown and isinstance(self._output, _PlainOutput):  # a note would break a line of the answer
             self._held_events.append(event)
         else:
             self._show_progress(event)
 
     def end(self) -> None:
         self._progress.end()
-        if self._shown:
+        if self._output and self._shown:
             self._output.finish()
         later, self._held_events = self._held_events, []
         for event in later:
@@ -284,10 +269,16 @@ class Screen:
         if not streamed_text or rest.strip():
             print_answer(rest)
         print_sources(result.answer.sources, support=support_by_source(review.proof) if review else None)
-        print_answered(result.answer.answered)
+        # whether the question is answered, unless it is: part of the answer on a terminal, else a warning
+        unanswered = describe_answered(result.answer.answered)
+        if unanswered and is_tty():
+            style = "yellow" if result.answer.answered == "no" else "dim"
+            print_styled(f"\n? {unanswered}" if takes_colors(sys.stdout) else f"\n{unanswered}", style)
+        elif unanswered:
+            write(f"{unanswered}\n", sys.stderr)
         if is_tty():
             disagreements = sum(not conflict.is_settled for conflict in result.finished.conflicts)
-            print_figures(review, count_works(result.answer.sources), disagreements)
+            _print_figures(review, count_works(result.answer.sources), disagreements)
         self.sum_up(result, with_figures=not is_tty())
 
     def sum_up(self, result: RunResult, *, with_figures: bool = True) -> None:
@@ -295,8 +286,7 @@ class Screen:
         self._print_warnings()
         end, review = result.finished, result.answer.review
         if self._verbose and review:
-            for line, style in claim_lines(review):
-                print_note(line, style=style)
+            _print_claims(review)
         if self._sums_up:
             write("\n" if is_tty(sys.stderr) else "", sys.stderr)
             figures = review.proof.figures() if with_figures and review and review.proof.checked else ""
@@ -321,3 +311,28 @@ class Screen:
         warnings, self._held_warnings = self._held_warnings, []
         for message in warnings:
             print_warning(message)
+
+
+def _print_claims(review: Review) -> None:
+    """For `-v`: print a line for each sentence and for each passage found for it."""
+    for claim in review.proof.checked:
+        style = "dim" if claim.verdict in GOOD else "yellow"
+        print_note(f"   {verdict_words(claim)}: {clean_line(claim.text)}", style=style)
+        for evidence in claim.evidence:
+            print_note(f"      {evidence_line(evidence)}", style="dim")
+    if review.gap:
+        print_note(f"   {clean_line(review.gap)}", style="yellow")
+    for claim in review.dropped:
+        print_note(f"   omitted, {verdict_words(claim)}: {clean_line(claim.text)}", style="yellow")
+
+
+def _print_figures(review: Review | None, sources: int, conflicts: int) -> None:
+    line = figures_line(review, sources, conflicts)
+    if not line or review is None:
+        return
+    # A green tick needs a judge for every sentence; what is only found has a neutral sign.
+    proof = review.proof
+    sign, style = ("✓", "green") if proof.supported == len(proof.checked) else ("○", "cyan")
+    if review.dropped or any(c.verdict in REJECTED or c.standing for c in proof.checked):
+        sign, style = "!", "yellow"
+    print_styled(f"\n{sign} {line}" if takes_colors(sys.stdout) else f"\n{line}", style)

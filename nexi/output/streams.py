@@ -38,17 +38,13 @@ def set_plain_mode(plain: bool) -> None:
     _plain_mode.set(plain)
 
 
-def is_plain(plain: bool | None = None) -> bool:
-    """Whether output is plain text even on a terminal."""
-    if plain is not None:
-        return plain
-    from nexi.config import wants_color
-
-    return _plain_mode.get() or not wants_color()
-
-
 def takes_colors(stream: Any, plain: bool | None = None) -> bool:
-    return is_tty(stream) and not is_plain(plain)
+    """Whether a terminal gets more than plain text, which `plain` may decide."""
+    if plain is None and is_tty(stream):
+        from nexi.config import wants_color
+
+        plain = _plain_mode.get() or not wants_color()
+    return is_tty(stream) and not plain
 
 
 def columns_of(stream: Any) -> int:
@@ -88,9 +84,8 @@ def write_raw(text: str, stream: Any) -> None:
             return
         if isinstance(error, BrokenPipeError):
             raise
-        raise StoreError(
-            "could not write the output", cause=error.strerror or str(error), fix="nexi --prev shows the latest answer"
-        ) from error
+        cause, fix = error.strerror or str(error), "nexi --prev shows the latest answer"
+        raise StoreError("could not write the output", cause=cause, fix=fix) from error
 
 
 def print_styled(line: str, style: str, name: str = "stdout", plain: bool | None = None) -> None:
@@ -104,31 +99,20 @@ def print_styled(line: str, style: str, name: str = "stdout", plain: bool | None
 
 
 class _StreamProxy:
-    """A file object for rich that writes through `write_raw`."""
+    """A file object for rich, `stdout` or `stderr` as it is at the time, that writes through `write_raw`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    @property
-    def _stream(self) -> Any:
-        return getattr(sys, self._name)
-
-    @property
-    def encoding(self) -> str:
-        return str(getattr(self._stream, "encoding", "") or "utf-8")
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(sys, self._name), name)
 
     def write(self, text: str) -> int:
-        write_raw(text, self._stream)
+        write_raw(text, getattr(sys, self._name))
         return len(text)
 
     def flush(self) -> None:
         """Every write is flushed."""
-
-    def isatty(self) -> bool:
-        return is_tty(self._stream)
-
-    def fileno(self) -> int:
-        return int(self._stream.fileno())
 
 
 def open_console(name: str) -> Console:

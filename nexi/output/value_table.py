@@ -67,10 +67,12 @@ def table_markdown(table: ValueTable) -> str:
     for row in table.rows:
         name = clean_line(row.name) + (f" ({row.date[:10]})" if row.date else "")
         lines.append(_markdown_row([name, *(_shown(row, cell) for cell in row.cells)]))
-    quotes = [
-        f"- {clean_line(row.name)}, {clean_line(name)}: “{clean_line(cell.quote)}”{_place(row, cell)}"
-        for row, name, cell in _stated(table)
-    ]
+    quotes = []
+    for row, name, cell in _stated(table):
+        page, heading = f"page {cell.page}" if cell.page else "", f"under “{clean_line(cell.heading)}”" if cell.heading else ""
+        place = ", ".join(filter(None, (page, heading, _date_of(row, cell))))
+        quote = f"- {clean_line(row.name)}, {clean_line(name)}: “{clean_line(cell.quote)}”"
+        quotes.append(f"{quote} ({place})" if place else quote)
     if quotes:
         lines += ["", "## Where each value stands", "", *quotes]
     if unread := [row for row in table.rows if row.problem]:
@@ -126,13 +128,6 @@ def _date_of(row: Row, cell: Cell) -> str:
         return ""
     periods = find_periods(match[1]) if (match := _AS_OF.search(cell.quote)) else ()
     return str(periods[0]) if periods else row.date[:10]
-
-
-def _place(row: Row, cell: Cell) -> str:
-    page = f"page {cell.page}" if cell.page else ""
-    heading = f"under “{clean_line(cell.heading)}”" if cell.heading else ""
-    place = ", ".join(filter(None, (page, heading, _date_of(row, cell))))
-    return f" ({place})" if place else ""
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

@@ -170,9 +170,6 @@ def _source_markdown(state: SourceState, *, with_state: bool = True) -> str:
     return f"- [{source.number}] {title}{clean_line(source.url)}" + (f" ({state.state}{why})" if with_state else "")
 
 
-# an audit
-
-
 def _audit_lines(result: Verification, figures: CitationFigures) -> list[str]:
     least, lines, citing = "at least " if figures.is_bound else "", [], result.proof.count_citing
     if figures.precision is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.bench.questions import BenchQuestion, QuestionFile, read_questions
+from nexi.bench.questions import BenchQuestion, _QuestionFile, read_questions
 from nexi.errors import ConfigError, StoreError
 from tests.raising import has_code
 
@@ -22,7 +22,7 @@ def written(folder: Path, name: str, text: str) -> Path:
 def test_our_own_form(tmp_path: Path) -> None:
     row = {"id": "a1", "question": "Who?", "answers": ["Ann", "Ann Lee"], "kind": "single", "gold_urls": ["http://x.test/"]}
     path = written(tmp_path, "q.jsonl", json.dumps(row) + "\n\n")
-    assert read_questions(path) == QuestionFile(
+    assert read_questions(path) == _QuestionFile(
         (BenchQuestion("a1", "Who?", ("Ann", "Ann Lee"), "single", ("http://x.test/",)),)
     )
 
@@ -37,7 +37,7 @@ def test_frames_in_tsv(tmp_path: Path) -> None:
     head = "Unnamed: 0\tPrompt\tAnswer\treasoning_types\twiki_links\n"
     path = written(tmp_path, "f.tsv", head + "0\tHow many?\t12\tNumerical\t['https://w.test/A', 'https://w.test/B']\n")
     asked = BenchQuestion("0", "How many?", ("12",), "Numerical", ("https://w.test/A", "https://w.test/B"))
-    assert read_questions(path) == QuestionFile((asked,))
+    assert read_questions(path) == _QuestionFile((asked,))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.bench.scores import AnswerScore, Share, score_answer, wilson_share
+from nexi.bench.scores import Share, _AnswerScore, score_answer, wilson_share
 
 
 @pytest.mark.parametrize(
@@ -28,13 +28,13 @@ def test_an_answer_is_correct_when_a_right_one_stands_in_it(answer: str, right: 
 
 
 def test_nearly_all_of_the_words_are_enough() -> None:
-    assert score_answer("the battle of Great Hastings in 1066", ["Battle of Hastings in 1066"]) == AnswerScore(
+    assert score_answer("the battle of Great Hastings in 1066", ["Battle of Hastings in 1066"]) == _AnswerScore(
         True, False, 10 / 11, 7
     )
 
 
 def test_an_answer_that_is_the_right_one_is_exact() -> None:
-    assert score_answer("The Beatles", ["beatles"]) == AnswerScore(True, True, 1.0, 2)
+    assert score_answer("The Beatles", ["beatles"]) == _AnswerScore(True, True, 1.0, 2)
 
 
 def test_a_share_of_few_has_a_wide_interval() -> None:

@@ -21,7 +21,7 @@ from nexi.app.conversation import load_last_conversation
 from nexi.app.factory import PortFactory
 from nexi.backends.searxng import Searxng
 from nexi.cli import main
-from nexi.cli.flags import AskFlags, FilterFlags, OutputFlags, parse_flags
+from nexi.cli.flags import AskFlags, OutputFlags, _FilterFlags, parse_flags
 from nexi.cli.runner import run_request
 from nexi.config import load_config
 from nexi.errors import BackendError
@@ -126,7 +126,7 @@ def test_hits_sites_and_time_reach_the_search_service(online: Command, asked: li
 
 
 def test_without_options_the_query_is_plain() -> None:
-    assert FilterFlags().query("moon") == Query("moon")
+    assert _FilterFlags().query("moon") == Query("moon")
 
 
 @pytest.mark.parametrize("site", ["", "-", "two words", "a b.test", "..", "-site:x y", "http://"])

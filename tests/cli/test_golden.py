@@ -100,7 +100,7 @@ def test_the_prompt_says_what_is_recorded(online: Command, web: str, monkeypatch
             print(f"nexi> {line}", file=sys.stderr)
             return line
 
-    monkeypatch.setattr("nexi.cli.prompt.open_prompt", lambda *_, **__: Lines())
+    monkeypatch.setattr("nexi.cli.repl.open_prompt", lambda *_, **__: Lines())
     monkeypatch.setattr("nexi.cli.delivery.is_tty", lambda _: True)
     done = online("--plain", stdin=Terminal())
     compare_golden("repl.txt", normalised(f"{done.err}[stdout]\n{done.out}[exit code {done.code}]\n", online, web))

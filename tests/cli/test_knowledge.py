@@ -195,9 +195,9 @@ def test_a_damaged_store_is_named_by_the_doctor_and_repaired(nexi: Command, note
     assert (asked.code, "doctor --repair" in asked.err) == (1, True)
     from asyncio import run
 
-    from nexi.cli.knowledge import repair_store
+    from nexi.cli.doctor import _repair_store
 
-    assert run(repair_store()).startswith("Saved 2 sources with 2 passages.\nNo lost source is known; ")
+    assert run(_repair_store()).startswith("Saved 2 sources with 2 passages.\nNo lost source is known; ")
     assert str(notes / "garden.md") in nexi("sources").out
 
 

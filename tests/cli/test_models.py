@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nexi.cli import models
-from nexi.cli.models import _ListedModel, _ModelListing, _print_models, list_models
+from nexi.cli.models import _list_models, _ListedModel, _print_models
 from nexi.config import Config
 from tests.cli.command import Command
 from tests.stub import LLAMA_CPP_ROUTES, OLLAMA_ROUTES, serving
@@ -20,36 +20,34 @@ BUILT_IN = _ListedModel("built in", "", "extractive")
 async def test_an_endpoint_of_this_machine_is_shown_with_windows_and_once(make_config: Callable[..., Config]) -> None:
     with serving(OLLAMA_ROUTES) as a, serving(LLAMA_CPP_ROUTES) as b:
         here, there = f"http://127.0.0.1:{a}/v1", f"http://127.0.0.1:{b}/v1"
-        found = await list_models(make_config(base_url=here, model="qwen2.5:7b"), {"Ollama": a, "llama.cpp": b})
-    assert found == _ModelListing(
-        (
-            BUILT_IN,
-            _ListedModel("Ollama", here, "llama3.2:latest", None, 131072),
-            _ListedModel("Ollama", here, "qwen2.5:7b", 16384, 32768, in_use=True),
-            _ListedModel("llama.cpp", there, "qwen.gguf", 8192, 32768),
-        )
-    )
+        found = await _list_models(make_config(base_url=here, model="qwen2.5:7b"), {"Ollama": a, "llama.cpp": b})
+    models = [
+        BUILT_IN,
+        _ListedModel("Ollama", here, "llama3.2:latest", None, 131072),
+        _ListedModel("Ollama", here, "qwen2.5:7b", 16384, 32768, in_use=True),
+        _ListedModel("llama.cpp", there, "qwen.gguf", 8192, 32768),
+    ]
+    assert found == (models, None)
 
 
 async def test_without_an_endpoint_the_built_in_model_is_in_use(make_config: Callable[..., Config]) -> None:
-    assert await list_models(make_config(model="extractive"), {}) == _ModelListing(
-        (_ListedModel("built in", "", "extractive", in_use=True),)
-    )
+    models = [_ListedModel("built in", "", "extractive", in_use=True)]
+    assert await _list_models(make_config(model="extractive"), {}) == (models, None)
 
 
 async def test_an_endpoint_that_is_down_does_not_hide_the_others(make_config: Callable[..., Config]) -> None:
     with serving(LLAMA_CPP_ROUTES) as port:
-        found = await list_models(make_config(), {"llama.cpp": port})
-    assert [row.model for row in found.rows] == ["extractive", "qwen.gguf"]
-    assert found.problem is not None
-    assert found.problem.code == "connect"
+        found, problem = await _list_models(make_config(), {"llama.cpp": port})
+    assert [row.model for row in found] == ["extractive", "qwen.gguf"]
+    assert problem is not None
+    assert problem.code == "connect"
 
 
 async def test_another_endpoint_has_no_window_that_it_did_not_tell(make_config: Callable[..., Config]) -> None:
     with serving({"GET /v1/models": {"data": [{"id": "gpt"}]}}) as port:
         url = f"http://127.0.0.1:{port}/v1"
-        found = await list_models(make_config(base_url=url, model="gpt"), {})
-    assert found.rows == (BUILT_IN, _ListedModel("endpoint", url, "gpt", None, None, in_use=True))
+        found, _ = await _list_models(make_config(base_url=url, model="gpt"), {})
+    assert found == [BUILT_IN, _ListedModel("endpoint", url, "gpt", None, None, in_use=True)]
 
 
 def test_the_table_marks_the_model_in_use(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,17 +56,17 @@ def test_the_table_marks_the_model_in_use(capsys: pytest.CaptureFixture[str]) ->
         _ListedModel("Ollama", "http://h/v1", "qwen", 16384, 32768, in_use=True),
         _ListedModel("Ollama", "http://h/v1", "b", None, 9),
     )
-    _print_models(_ModelListing(rows), as_json=False)
+    _print_models(rows, as_json=False)
     assert capsys.readouterr().out == (
         "  extractive  built in\n* qwen        Ollama    16384 tokens\n  b           Ollama    up to 9 tokens\n"
     )
 
 
 def test_the_command_prints_one_object(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def none(config: Config) -> _ModelListing:
-        return await list_models(config, {})
+    async def none(config: Config) -> Any:
+        return await _list_models(config, {})
 
-    monkeypatch.setattr(models, "list_models", none)
+    monkeypatch.setattr(models, "_list_models", none)
     done = nexi("models", "--json")
     assert (done.code, json.loads(done.out)) == (
         0,
@@ -84,10 +82,10 @@ def test_the_command_prints_one_object(nexi: Command, monkeypatch: pytest.Monkey
 def test_a_problem_is_told_and_ends_with_1(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
 
-    async def none(config: Config) -> _ModelListing:
-        return await list_models(config, {})
+    async def none(config: Config) -> Any:
+        return await _list_models(config, {})
 
-    monkeypatch.setattr(models, "list_models", none)
+    monkeypatch.setattr(models, "_list_models", none)
     text, data = nexi("models"), nexi("models", "--json")
     assert (text.code, data.code) == (1, 1)
     assert "127.0.0.1:9/v1 cannot be reached" in text.err

@@ -73,8 +73,9 @@ def test_one_that_cannot_be_used_says_why(folder: Path, content: bytes) -> None:
     assert caught.value.fix
 
 
-def test_a_folder_that_is_not_there_has_none(tmp_path: Path) -> None:
-    assert list_templates(tmp_path / "nowhere") == []
+def test_a_folder_that_is_not_there_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEXI_HOME", str(tmp_path / "nowhere"))
+    assert list_templates() == []
 
 
 def test_a_search_uses_both(folder: Path, online: Command) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexi.cli import COMMANDS
-from nexi.cli.guide import find_meant_command
+from nexi.cli.guide import _find_meant_command
 from rig.terminal import terminal
 from tests.cli.test_bad_input import run
 
@@ -28,7 +28,7 @@ from tests.cli.test_bad_input import run
     ],
 )
 def test_before_other_words_a_command_that_is_missed_by_one_letter_is_meant(word: str, meant: str | None) -> None:
-    assert find_meant_command([word, "moon"], COMMANDS) == meant
+    assert _find_meant_command([word, "moon"], COMMANDS) == meant
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def test_before_other_words_a_command_that_is_missed_by_one_letter_is_meant(word
     [("docter", "doctor"), ("Model", "models"), ("templats", "templates"), ("moon", None), ("how far is the moon", None)],
 )
 def test_a_word_alone_that_is_nearly_a_command_is_meant(word: str, meant: str | None) -> None:
-    assert find_meant_command([word], COMMANDS) == meant
+    assert _find_meant_command([word], COMMANDS) == meant
 
 
 def test_no_command_is_a_typo_of_another() -> None:
-    assert [find_meant_command([command, "x"], set(COMMANDS) - {command}) for command in COMMANDS] == [None] * len(COMMANDS)
+    assert [_find_meant_command([command, "x"], set(COMMANDS) - {command}) for command in COMMANDS] == [None] * len(COMMANDS)
 
 
 def test_off_a_terminal_it_is_refused_before_anything_is_spent() -> None:

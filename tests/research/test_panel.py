@@ -21,7 +21,7 @@ from nexi.events import (
     ToolStarted,
     is_fact,
 )
-from nexi.output.panel import PlainPanel, format_change, format_headline, format_researcher
+from nexi.output.panel import _format_change, _format_headline, _format_researcher, _PlainPanel
 from nexi.research.reducer import fold
 from nexi.research.state import ResearchState
 from nexi.types import StopReason, Usage
@@ -51,7 +51,7 @@ def after(count: int) -> ResearchState:
 
 
 def test_off_a_terminal_everything_that_changes_the_picture_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    panel = PlainPanel(verbose=False)
+    panel = _PlainPanel(verbose=False)
     for event in EVENTS:
         panel.show_event(event)
     assert capsys.readouterr().err.splitlines() == [
@@ -69,7 +69,7 @@ def test_off_a_terminal_everything_that_changes_the_picture_is_a_line(capsys: py
 
 
 def test_with_verbose_the_details_stand_between_the_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    panel = PlainPanel(verbose=True)
+    panel = _PlainPanel(verbose=True)
     for event in EVENTS[:9]:
         panel.show_event(event)
     lines = capsys.readouterr().err.splitlines()
@@ -78,7 +78,7 @@ def test_with_verbose_the_details_stand_between_the_lines(capsys: pytest.Capture
 
 
 def test_a_resumed_run_says_how_much_is_known() -> None:
-    assert format_change(RunResumed(17, 3.0)) == "Resuming after 17 facts"
+    assert _format_change(RunResumed(17, 3.0)) == "Resuming after 17 facts"
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_a_resumed_run_says_how_much_is_known() -> None:
     ],
 )
 def test_the_header_tells_progress_round_cost_and_time(count: int, status: str, head: str) -> None:
-    assert format_headline(after(count), 31.2, status) == head
+    assert _format_headline(after(count), 31.2, status) == head
 
 
 def test_each_researcher_is_a_line_with_its_phase_its_last_action_and_what_it_took() -> None:
-    assert [format_researcher(r) for r in after(9).researchers] == [
+    assert [_format_researcher(r) for r in after(9).researchers] == [
         '1.1 · gathering · 1,234 tokens · $0.0123 · search "Moon" · How far is the Moon?',
         "1.2 · starting · What are tides?",
     ]
-    assert [format_researcher(r) for r in after(11).researchers] == [
+    assert [_format_researcher(r) for r in after(11).researchers] == [
         "1.1 · reported · 1,234 tokens · $0.0123 · How far is the Moon?",
         "1.2 · failed · the model is gone · What are tides?",
     ]

@@ -304,7 +304,7 @@ def ask_repl(monkeypatch: pytest.MonkeyPatch, line: str, *arguments: str) -> Non
     async def find_nothing_open(*_: object) -> OpenQuestion:
         return OpenQuestion()
 
-    monkeypatch.setattr("nexi.cli.prompt.open_prompt", lambda *_, **__: Lines())
+    monkeypatch.setattr("nexi.cli.repl.open_prompt", lambda *_, **__: Lines())
     monkeypatch.setattr("nexi.cli.runner.is_tty", lambda _: True)
     monkeypatch.setattr("nexi.app.assembly.Nexi.find_open_question", find_nothing_open)  # it would search before the run
     with pytest.raises(SystemExit):

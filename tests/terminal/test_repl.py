@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nexi.cli.exits import EXIT_TERMINATED
-from nexi.cli.prompt import MAX_HISTORY_LINES, read_inputs, save_input
+from nexi.cli.prompt import MAX_HISTORY_LINES, _read_inputs, _save_input
 from rig.terminal import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, UP, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import Canned
@@ -170,12 +170,12 @@ def test_a_prompt_that_cannot_keep_its_history_still_answers(env: dict[str, str]
 
 def test_the_kept_input_is_private_bounded_and_skips_what_is_not_ours(tmp_path: Path) -> None:
     path = tmp_path / "new" / "repl_history"
-    save_input(path, "first\nsecond")
+    _save_input(path, "first\nsecond")
     path.write_bytes(b'{"no": "string"}\n\xff\xfe garbage\n' + path.read_bytes())
-    assert list(read_inputs(path)) == ["first\nsecond"]
+    assert list(_read_inputs(path)) == ["first\nsecond"]
     path.write_text("".join(f'"{n}"\n' for n in range(MAX_HISTORY_LINES + 5)))
-    save_input(path, "last")
-    kept = list(read_inputs(path))
+    _save_input(path, "last")
+    kept = list(_read_inputs(path))
     assert (len(kept), kept[0], kept[-1]) == (MAX_HISTORY_LINES, "last", str(6))
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
