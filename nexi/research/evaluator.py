@@ -104,12 +104,9 @@ async def _request_judgement(
     is the report as far as it came."""
     stream = ReportStream(release or (lambda _: None))
     try:
+        on_text = stream.receive if release else None
         reply = await llm.complete(
-            messages,
-            max_tokens=limits.max_tokens,
-            temperature=0.2,
-            deadline=limits.deadline,
-            on_text=stream.receive if release else None,
+            messages, max_tokens=limits.max_tokens, temperature=0.2, deadline=limits.deadline, on_text=on_text
         )
     except LLMError as error:
         if stream.released:
@@ -145,10 +142,8 @@ def _parse_judgement(text: str) -> RoundJudgement:
 
 def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:
     """Build the request that judges a round."""
-    folder = limits.prompts_folder
-    choice = (
-        render("may_delegate", folder=folder, most_tasks=MAX_TASKS) if may_delegate else render("must_write", folder=folder)
-    )
+    folder, most_tasks = limits.prompts_folder, {"most_tasks": MAX_TASKS} if may_delegate else {}
+    choice = render("may_delegate" if may_delegate else "must_write", folder=folder, **most_tasks)
     sections = {"least_sections": MIN_SECTIONS, "most_sections": most_sections(limits.words)} if limits.plans_sections else {}
     rules = render(
         "outline" if limits.plans_sections else "evaluator",
@@ -179,17 +174,13 @@ def cut_to_bytes(text: str, max_bytes: int) -> str:
 
 def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: bool = False) -> RoundJudgement:
     """Delegate tasks that no report covers once more, then make a digest of the reports, which may be quotations (`quoted`)."""
-    open_tasks = _find_uncovered_tasks(state) if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS else []
-    if open_tasks:
-        return RoundJudgement("delegate", tuple(open_tasks[:MAX_TASKS]), by="built-in")
+    if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS:
+        cited = [content_stems(r.report) for r in state.reported_researchers if extract_citation_markers(r.report)]
+        open_tasks = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]
+        if open_tasks:
+            queries = tuple(drop_stop_words(task) or task for task in open_tasks[:MAX_TASKS])
+            return RoundJudgement("delegate", queries, by="built-in")
     return RoundJudgement("synthesise", text=build_digest(state, quoted=quoted), by="built-in")
-
-
-def _find_uncovered_tasks(state: ResearchState) -> list[str]:
-    """Find agenda items whose words no cited report covers, as queries of those words."""
-    cited = [content_stems(r.report) for r in state.reported_researchers if extract_citation_markers(r.report)]
-    open_tasks = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]
-    return [drop_stop_words(task) or task for task in open_tasks]
 
 
 _LIMIT_SENTENCES = {

@@ -21,7 +21,6 @@ from nexi.events import (
 from nexi.research.evaluator import (
     EvaluationLimits,
     RoundJudgement,
-    _find_uncovered_tasks,
     _parse_judgement,
     cut_to_bytes,
     describe_budget,
@@ -163,7 +162,6 @@ def test_a_cut_never_splits_a_character() -> None:
 
 def test_without_a_model_what_no_report_covers_is_looked_for_once_more() -> None:
     state = after("The Moon is far from Earth [1].", "Nothing.", tasks=("How far is the Moon?", "What causes ocean tides?"))
-    assert _find_uncovered_tasks(state) == ["causes ocean tides"]
     assert judge_without_model(state, MAY) == RoundJudgement("delegate", ("causes ocean tides",), by="built-in")
     assert judge_without_model(state, MUST).decision == "synthesise"
 
