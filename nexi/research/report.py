@@ -87,16 +87,7 @@ def choose_folder(location: SaveLocation) -> PurePath:
 
 def make_file_name(question: str, letter: int, digit: int) -> str:
     """`nexi-research-{slug}-{letter}{digit}.md`; letter and digit distinguish reports on the same question."""
-    return f"{FILE_PREFIX}-{_make_slug(question)}-{LETTERS[letter % 26]}{digit % 10}.md"
-
-
-def is_report_name(name: str) -> bool:
-    """Whether a file has the name of a saved report."""
-    return name.startswith(f"{FILE_PREFIX}-") and name.endswith(".md")
-
-
-def _make_slug(question: str) -> str:
-    """Reduce a question to its telling words in letters and digits of any script, cut at a word boundary."""
+    # the slug: the telling words of the question in letters and digits of any script, cut at a word boundary
     plain = unicodedata.normalize("NFKC", question).casefold()
     words = [word for word in find_words(plain) if word not in STOP] or find_words(plain)
     slug = ""
@@ -105,7 +96,13 @@ def _make_slug(question: str) -> str:
             break
         slug = f"{slug}-{word}" if slug else word
     slug = slug or (words[0][:MAX_SLUG_CHARS] if words else "report")
-    return slug.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").rstrip("-")
+    slug = slug.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").rstrip("-")
+    return f"{FILE_PREFIX}-{slug}-{LETTERS[letter % 26]}{digit % 10}.md"
+
+
+def is_report_name(name: str) -> bool:
+    """Whether a file has the name of a saved report."""
+    return name.startswith(f"{FILE_PREFIX}-") and name.endswith(".md")
 
 
 def render_front_matter(fields: Mapping[str, Any]) -> str:
@@ -122,10 +119,9 @@ def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, A
     for s in sources:
         address = f"<{clean_address(s.link)}>" if is_note_link(s.link) else clean_address(s.url)  # a note's program opens it
         lines.append(f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {address}")
-    listed = "\n".join(lines)
-    parts = [render_front_matter(fields), text.strip(), f"## Sources\n\n{listed}" if listed else ""]
-    footer = f"---\n\n*Saved as `{path}`*" if path else ""
-    return "\n\n".join(part.strip() for part in (*parts, footer) if part.strip()) + "\n"
+    listed = "\n\n".join(("## Sources", "\n".join(lines))) if lines else ""
+    parts = (render_front_matter(fields), text, listed, f"---\n\n*Saved as `{path}`*" if path else "")
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedReport:
