@@ -118,17 +118,11 @@ class Orchestrator:
     def __post_init__(self) -> None:
         # the part of the run's budget that the researchers may use
         budget = self.meter.budget
-        seconds, tokens, cost = (
-            None if limit is None else limit * RESEARCH_BUDGET_SHARE
-            for limit in (budget.max_seconds, budget.max_tokens, budget.max_cost)
-        )
-        share = Budget(
-            max_seconds=seconds,
-            max_tokens=None if tokens is None else int(tokens),
-            max_cost=cost,
-            max_model_calls=None if budget.max_model_calls is None else max(1, budget.max_model_calls - COORDINATOR_CALLS),
-            max_pages=budget.max_pages,
-        )
+        limits = (budget.max_seconds, budget.max_tokens, budget.max_cost)
+        seconds, tokens, cost = (None if limit is None else limit * RESEARCH_BUDGET_SHARE for limit in limits)
+        calls = None if budget.max_model_calls is None else max(1, budget.max_model_calls - COORDINATOR_CALLS)
+        whole_tokens = None if tokens is None else int(tokens)
+        share = Budget(None, seconds, whole_tokens, cost, max_model_calls=calls, max_pages=budget.max_pages)
         self._research_meter = self.meter.child(share, started=self.meter.started)
 
     def observe(self, fact: events.Fact) -> None:
@@ -182,28 +176,22 @@ class Orchestrator:
 
     async def _watch_limits(self) -> None:
         """Emit a limit that is reached or near; a recorded step of a resumed run costs nothing and comes first."""
-        if self.state.limit is not None:
-            return None
+        state, now = self.state, self.clock.monotonic()
+        if state.limit is not None:
+            return
         if self.recording.is_replay_only:
             # at the positions recorded in the log: before a researcher starts or a round is evaluated
-            place = (self.state.round - 1 if self.state.round else 0, len(self.state.researchers))
+            place = (state.round - 1 if state.round else 0, len(state.researchers))
             while not isinstance(next_step(self.state), WaitStep) and (limit := self.recording.next_limit(place)):
                 await self.emit(limit)
-            return None
-        now = self.clock.monotonic()
-        if self.stop.is_set():
-            return await self.emit(events.LimitReached(StopReason.CANCELLED))
-        if isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up:
-            return None
-        if reason := self._research_meter.stop_reason(now):
-            return await self.emit(events.LimitReached(reason))
-        if (
-            self._research_meter.used_share(now) >= NEAR_LIMIT_SHARE
-            and not self.state.is_near_limit
-            and self.state.synthesis is None
-        ):
+        elif self.stop.is_set():
+            await self.emit(events.LimitReached(StopReason.CANCELLED))
+        elif isinstance(next_step(state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up:
+            return
+        elif reason := self._research_meter.stop_reason(now):
+            await self.emit(events.LimitReached(reason))
+        elif self._research_meter.used_share(now) >= NEAR_LIMIT_SHARE and not state.is_near_limit and state.synthesis is None:
             await self.emit(events.LimitNear())
-        return None
 
     async def _make_plan(self) -> None:
         self.emit.delta(events.StatusDelta("planning"))
