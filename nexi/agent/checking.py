@@ -57,8 +57,7 @@ class StreamedAnswerCheck:
     """Checks a text while it is still being written; `tasks` owns the checking."""
 
     def __init__(self, check: AnswerCheck, tasks: asyncio.TaskGroup) -> None:
-        self.check = check
-        self._tasks = tasks
+        self.check, self._tasks = check, tasks
         self._checking: asyncio.Task[None] | None = None
 
     def feed(self, text: str) -> None:
@@ -292,9 +291,8 @@ class AnswerChecker:
             return "yes" if rating == "likely" and is_judged_true else rating  # a judge has read it all: words stop counting
         spans = [e.span for claim in claims if claim.verdict in PASSING for e in claim.evidence]
         with_spans = replace(answer, text="\n\n".join((answer.text, *spans)))  # "it" in a sentence has a name in its passage
-        own: Answered = rating
-        if sentences and not is_judged_true:
-            own = await asyncio.to_thread(rate, self.context.question, [with_spans], earlier)
+        is_rated = bool(sentences) and not is_judged_true
+        own = await asyncio.to_thread(rate, self.context.question, [with_spans], earlier) if is_rated else rating
         return "likely" if own == "no" else rating  # the text speaks of something else, whatever words its pages have
 
     async def _rate_read_pages(self) -> Answered:
@@ -357,8 +355,9 @@ class AnswerChecker:
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
+            words = str(error)
             notice = Notice(
-                "answer.not_corrected", "the model could not correct what the judge rejected ({error})", error=str(error)
+                "answer.not_corrected", "the model could not correct what the judge rejected ({error})", error=words
             )
             await context.warn("not_corrected", notice)
             return {}
