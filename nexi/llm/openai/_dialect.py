@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -133,11 +134,9 @@ def _plain_messages(messages: Sequence[Message]) -> list[Message]:
 
 
 def _valid_arguments(arguments: str) -> str:
-    try:
+    with suppress(ValueError):
         if isinstance(json_reader.parse_json(arguments), dict):
             return arguments
-    except ValueError:
-        pass
     return _dump_json({"unreadable": arguments[:1000]})
 
 

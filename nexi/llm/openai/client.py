@@ -148,7 +148,7 @@ class OpenAICompatible:
         turn = _Turn(ask, Listener(on_text, on_call, on_arguments), deadline, retries)
         try:
             async with asyncio.timeout(self._seconds_left(turn)):
-                reply = self._read_reply(turn.ask, await self._ask_with_retries(turn))
+                reply = self._read_reply(ask, await self._ask_with_retries(turn))
         except TimeoutError:
             raise self._add_usage(turn, faults.build_error(self.endpoint, faults.PAST_DEADLINE)) from None
         except LLMError as fault:
@@ -187,17 +187,17 @@ class OpenAICompatible:
             return False
         turn.tried_keys.add(self._key)
         other_keys = [number for number in range(len(self._keys)) if number not in turn.tried_keys]
-        if not other_keys:
+        if other_keys:
+            self._key = other_keys[0]
+        else:
             turn.tried_keys.clear()
-            return False
-        self._key = other_keys[0]
-        return True
+        return bool(other_keys)
 
     async def _exchange_once(self, turn: _Turn, body: Mapping[str, Any]) -> ReplyBuffer:
         ask = turn.ask
         hold: Hold = "calls" if ask.tools else "nothing" if ask.schema is None else "everything"
-        call_ids = (call.id for message in ask.messages for call in message.tool_calls)
-        draft = ReplyBuffer(turn.listener, ask.tools, CallIds(call_ids), hold)
+        call_ids = CallIds(call.id for message in ask.messages for call in message.tool_calls)
+        draft = ReplyBuffer(turn.listener, ask.tools, call_ids, hold)
         reader = BodyReader(draft)
         try:
             async with self._send_request("POST", "/chat/completions", body) as response:
