@@ -132,9 +132,9 @@ class ReadLog:
 
     def _timed_facts(self) -> Iterator[tuple[Fact, float]]:
         """Each fact with the seconds of work until it: as its writer counted, since clocks jump; by the clock in older logs."""
-        total, before = 0.0, _parse_moment(self.header.created)
+        total, before = 0.0, parse_moment(self.header.created)
         for (_, fact), stamp, count in zip(self.facts, self.moments, self.elapsed, strict=True):
-            now = _parse_moment(stamp)
+            now = parse_moment(stamp)
             if count is not None:
                 total = max(total, count)
             elif now and before and not isinstance(fact, events.RunResumed):
@@ -288,7 +288,7 @@ def _damaged_error(run_id: str, line: int, why: str, readable: ReadLog | None) -
     return DamagedLogError(message, cause=cause, fix=fix, readable=readable)
 
 
-def _parse_moment(stamp: str) -> datetime | None:
+def parse_moment(stamp: str) -> datetime | None:
     try:
         return to_aware(datetime.fromisoformat(stamp))
     except ValueError:
