@@ -355,9 +355,8 @@ class AnswerChecker:
         except LLMError as error:
             if error.code in ("budget_spent", "not_recorded"):
                 return None
-            words = str(error)
             notice = Notice(
-                "answer.not_corrected", "the model could not correct what the judge rejected ({error})", error=words
+                "answer.not_corrected", "the model could not correct what the judge rejected ({error})", error=str(error)
             )
             await context.warn("not_corrected", notice)
             return {}
