@@ -64,12 +64,8 @@ EXTRACTOR_PROMPT_TEMPLATE: str
 COMPACTION_PROMPT_TEMPLATE: str
 
 _PROMPTS = (
-    "COMPACTION_PROMPT_TEMPLATE",
-    "DEFAULT_SYSTEM_PROMPT_TEMPLATE",
-    "EXTRACTOR_PROMPT_TEMPLATE",
-    "get_compaction_prompt",
-    "get_extractor_prompt",
-    "get_system_prompt",
+    *("COMPACTION_PROMPT_TEMPLATE", "DEFAULT_SYSTEM_PROMPT_TEMPLATE", "EXTRACTOR_PROMPT_TEMPLATE"),
+    *("get_compaction_prompt", "get_extractor_prompt", "get_system_prompt"),
 )
 _SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "SetupQuestion", "ensure_config", "run_first_time_setup")
 _LAZY = {**dict.fromkeys(_PROMPTS, "_prompts"), **dict.fromkeys(_SETUP, "_setup")}
