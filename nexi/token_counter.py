@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
+from nexi.structured.json_reader import fix_surrogates
 from nexi.types import Message, content_text
 
 __all__ = ["BYTES_PER_TOKEN", "TokenCounter", "count_messages_tokens", "count_tokens", "estimate_page_tokens", "get_encoding"]
@@ -41,11 +42,7 @@ def count_tokens(text: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
     if not text:
         return 0
     table = get_encoding(encoding) if isinstance(encoding, str) else encoding
-    try:
-        return len(table.encode_ordinary(text))
-    except UnicodeEncodeError:
-        # joins surrogate pairs and replaces lone halves, which no tokenizer takes
-        return len(table.encode_ordinary(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
+    return len(table.encode_ordinary(fix_surrogates(text)))  # half of a surrogate pair is what no tokenizer takes
 
 
 def count_messages_tokens(messages: Sequence[AnyMessage], encoding: str | Encoding = DEFAULT_ENCODING) -> int:
