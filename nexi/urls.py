@@ -10,6 +10,7 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import unquote, unquote_plus
 
@@ -149,13 +150,9 @@ def is_note_link(text: str) -> bool:
 
 def is_web_url(text: str) -> bool:
     """Whether `text`, as it stands, is an http or https URL."""
-    if _UNPRINTABLE.search(text):
-        return False
-    try:
-        _parse_web_url(text)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return not _UNPRINTABLE.search(text) and bool(_parse_web_url(text))
+    return False
 
 
 def find_urls(text: str) -> list[str]:
