@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
@@ -105,7 +104,6 @@ class Orchestrator:
     estimate: Callable[[Agenda], str] = lambda _: ""
     concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL_RESEARCHERS))
     max_output_tokens: int = 8192
-    prompts_folder: Path | None = None
     words: int = 0  # that the report should have; 0 leaves it to the evidence
     writes_from_parts: bool = False  # a small model, which plans no report
     names_limit: bool = True  # to the evaluator
@@ -264,12 +262,10 @@ class Orchestrator:
             lambda: sort_researchers(self.state.reported_researchers),
             self.emit,
             self.recording.for_agent(researcher.id),
-            self.planning.today,
+            self.planning,
             self.factory.coordinator_llm().max_context,
-            self.prompts_folder,
             offsets_s[researcher.id] - min(offsets_s.values()),
             self.concurrency,
-            self.planning.instructions,
         )
 
     async def _wait_for_researcher(self) -> None:
@@ -309,7 +305,7 @@ class Orchestrator:
         limits = self._evaluation_limits(coordinator)
         reason = self._find_one_call_reason(coordinator)
         if not self._has_recorded_evaluation(coordinator, step):
-            has_own_prompt = self.prompts_folder is not None and (self.prompts_folder / "evaluator.md").is_file()
+            has_own_prompt = limits.prompts_folder is not None and (limits.prompts_folder / "evaluator.md").is_file()
             limits = replace(limits, plans_sections=self.state.limit is None and not reason and not has_own_prompt)
         judgement = await evaluate_round(self.state, step, coordinator, limits, self._stream_report)
         if judgement.decision == "outline":
@@ -322,15 +318,10 @@ class Orchestrator:
         return judgement
 
     def _evaluation_limits(self, coordinator: MeteredLLM) -> EvaluationLimits:
-        return EvaluationLimits(
-            coordinator.max_context,
-            min(self.max_output_tokens, coordinator.max_context // 4),
-            describe_budget(self.state, names_limit=self.names_limit),
-            self.prompts_folder,
-            None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
-            words=self.words,
-            instructions=self.planning.instructions,
-        )
+        window, folder, instructions = coordinator.max_context, self.planning.prompts_folder, self.planning.instructions
+        most, budget_note = min(self.max_output_tokens, window // 4), describe_budget(self.state, names_limit=self.names_limit)
+        deadline = None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S)
+        return EvaluationLimits(window, most, budget_note, folder, deadline, words=self.words, instructions=instructions)
 
     def _has_recorded_evaluation(self, coordinator: MeteredLLM, step: EvaluateStep) -> bool:
         """Whether the log holds an evaluation that asked for the whole report, which is then repeated as it was."""

@@ -11,7 +11,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -24,6 +23,7 @@ from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, Researcher
 from nexi.ports import Emit
 from nexi.prompts import render
 from nexi.research.evaluator import cut_to_bytes
+from nexi.research.planner import PlanningContext
 from nexi.research.state import GATHERING_CALLS, REPORTING_TOOL, SCRAPING_TOOL, Researcher
 from nexi.runs.private import PrivateTexts
 from nexi.runs.recording import AgentReplay
@@ -79,12 +79,10 @@ class ResearcherTask:
     get_reports: Callable[[], Sequence[Researcher]]
     emit: Emit
     replay: AgentReplay
-    today: str
+    planning: PlanningContext
     window: int
-    prompts_folder: Path | None = None
     delay_s: float = 0.0
     concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
-    instructions: str = ""
     _delivered: set[str] = field(default_factory=set)
     _delivered_bytes: int = 0
 
@@ -100,9 +98,10 @@ class ResearcherTask:
         session.book, session.pages, session.private = self.shared.book.branch(), self.shared.pages, self.shared.private
         loop = factory.build_researcher(me, self.researcher.task, session, meter, self.shared, _AgentEmit(self.emit, me))
         names = ", ".join(f"`{s.name}`" for s in loop.toolbox.specs if s.name not in (SCRAPING_TOOL, REPORTING_TOOL))
-        values = {"question": self.question, "gathering": GATHERING_CALLS, "gathering_tools": names, "today": self.today}
-        rules = render("researcher", folder=self.prompts_folder, **values)
-        session.messages.append(Message("system", rules + self.instructions))
+        planning = self.planning
+        values = {"question": self.question, "gathering": GATHERING_CALLS, "gathering_tools": names, "today": planning.today}
+        rules = render("researcher", folder=planning.prompts_folder, **values)
+        session.messages.append(Message("system", rules + planning.instructions))
         session.messages += await self._collect_reports(0, session)
         session.add_question(self.researcher.task)
         try:
@@ -141,8 +140,8 @@ class ResearcherTask:
             session.book.adopt(numbers)
             session.allow_urls(s.url for n in numbers if (s := self.shared.book.by_number(n)))
             report = cut_to_bytes(other.report, share)
-            text = render("shared_report", folder=self.prompts_folder, researcher=other.id, task=other.task, report=report)
-            texts.append(text)
+            values = {"researcher": other.id, "task": other.task, "report": report}
+            texts.append(render("shared_report", folder=self.planning.prompts_folder, **values))
         text = "\n\n---\n\n".join(texts)
         self._delivered_bytes += len(text.encode("utf-8", "replace"))
         return [Message("user", text)]
