@@ -37,7 +37,6 @@ _SUMMARY_PATTERN = re.compile(
     r"Search queries performed:\n(?P<queries>.*?)\n\nLinks navigated:\n(?P<urls>.*?)\n\nFindings:\n",
     re.DOTALL,
 )
-_NONE = "(none)"
 
 
 class CompactionSettings(Struct, frozen=True):
@@ -151,15 +150,14 @@ async def compact(
     prompt: _CompactionPrompt | None = None,
 ) -> list[Message] | None:
     """Return the shortened conversation, or None when no summary could be made."""
-    metadata, summary = extract_metadata(messages), ""
+    metadata, summary, window = extract_metadata(messages), "", max_context or config.max_context
     if any(_iterate_findings(messages)):
         with suppress(NexiError):
             summary = await generate_summary(
-                messages, metadata, config, llm, deadline=deadline, max_context=max_context, prompt=prompt
+                messages, metadata, config, llm, deadline=deadline, max_context=window, prompt=prompt
             )
     if not summary:
         return None
-    window = max_context or config.max_context
     limit = int(window * config.auto_compact_thresh) - window // _REPLY_WINDOW_DIVISOR
     counter = TokenCounter(config.tokenizer_encoding)
     for count in range(max(0, config.preserve_last_n_messages), 0, -1):
@@ -271,7 +269,7 @@ def _iterate_arguments(view: Message, tool: str, argument: str) -> Iterator[str]
 
 
 def _render_bullets(items: Sequence[str]) -> str:
-    return "\n".join(f"- {' '.join(item.split())}" for item in items) or _NONE
+    return "\n".join(f"- {' '.join(item.split())}" for item in items) or "(none)"
 
 
 def _to_message(message: _MessageOrDict) -> Message:

@@ -202,11 +202,8 @@ class MeteredLLM(Struct, frozen=True):
         try:
             yield timer
         except TimeoutError:
-            error = LLMError(
-                Notice("model.timeout", "{where} did not answer in time", where=self.name),
-                cause=Notice("limit.time", "the time target was reached"),
-                code="timeout",
-            )
+            late = Notice("model.timeout", "{where} did not answer in time", where=self.name)
+            error = LLMError(late, cause=Notice("limit.time", "the time target was reached"), code="timeout")
             error.usage, error.partial = replace(usage, output_tokens=stream.size // 4), stream.text
             raise error from None
         finally:

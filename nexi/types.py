@@ -360,9 +360,8 @@ class Conflict(Struct, frozen=True):
             readings.append(f"{value} ({notes})" if notes else value)
         about = "" if is_quote else f" on {self.subject}"
         times = {r.standing == "upcoming" for r in self.readings[1:]}
-        others = (
-            "Sources for other times" if len(times) > 1 else "Sources for a later time" if True in times else "Older sources"
-        )
+        others = "Sources for a later time" if True in times else "Older sources"
+        others = "Sources for other times" if len(times) > 1 else others
         lead = f"{others} differ" if self.is_settled else "Sources disagree"
         return f"{lead}{about}: {' and '.join(filter(None, (', '.join(readings[:-1]), readings[-1])))}."
 

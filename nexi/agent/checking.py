@@ -342,14 +342,9 @@ class AnswerChecker:
         context, settings = self.context, self.context.settings
         if not context.can_call_model():
             return None
-        request = rewrite_sentences(
-            context.llm.as_role("correct"),
-            context.question,
-            rejected,
-            max_tokens=settings.max_output_tokens,
-            deadline=context.call_deadline(),
-            prompts_folder=settings.prompts_folder,
-        )
+        llm, most, folder = context.llm.as_role("correct"), settings.max_output_tokens, settings.prompts_folder
+        deadline = context.call_deadline()
+        request = rewrite_sentences(llm, context.question, rejected, max_tokens=most, deadline=deadline, prompts_folder=folder)
         try:
             sentences = await context.run_unless_cancelled(request)
         except LLMError as error:

@@ -95,13 +95,9 @@ class SectionWriter:
             return SectionedReport("")
         findings = list_findings(section, self.reports)
         numbers = {page.number for page in evidence}.union(*map(extract_citation_markers, findings))
-        rules = render(
-            "section",
-            folder=self.limits.prompts_folder,
-            question=self.question,
-            outline="\n".join(f"- {s.heading}" for s in self.sections),
-            most_words=section_words(self.limits.words, len(self.sections)),
-        )
+        outline = "\n".join(f"- {s.heading}" for s in self.sections)
+        words = section_words(self.limits.words, len(self.sections))
+        rules = render("section", folder=self.limits.prompts_folder, question=self.question, outline=outline, most_words=words)
         room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
         sizes = accumulate(len(f"- {finding}\n".encode()) for finding in findings)
         most_bytes = min(MAX_FINDINGS_BYTES, room // 4)

@@ -141,22 +141,13 @@ def _parse_judgement(text: str) -> RoundJudgement:
 
 
 def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:
-    """Build the request that judges a round."""
     folder, most_tasks = limits.prompts_folder, {"most_tasks": MAX_TASKS} if may_delegate else {}
     choice = render("may_delegate" if may_delegate else "must_write", folder=folder, **most_tasks)
+    agenda = "\n".join(f"- {task}" for task in state.agenda)
+    values = {"question": state.question, "agenda": agenda, "budget": limits.budget_note, "choice": choice.strip()}
+    rounds = {"round": state.round, "target": state.target_rounds, "most": state.max_rounds}
     sections = {"least_sections": MIN_SECTIONS, "most_sections": most_sections(limits.words)} if limits.plans_sections else {}
-    rules = render(
-        "outline" if limits.plans_sections else "evaluator",
-        folder=folder,
-        question=state.question,
-        agenda="\n".join(f"- {task}" for task in state.agenda),
-        round=state.round,
-        target=state.target_rounds,
-        most=state.max_rounds,
-        budget=limits.budget_note,
-        choice=choice.strip(),
-        **sections,
-    )
+    rules = render("outline" if limits.plans_sections else "evaluator", folder=folder, **values, **rounds, **sections)
     # every report, each cut to its share of the context window, and the researchers that failed
     room = (limits.window - limits.max_tokens - limits.prompt_tokens) * BYTES_PER_TOKEN
     share = max(MIN_REPORT_BYTES, room // max(1, len(state.reported_researchers)))

@@ -54,7 +54,6 @@ _RESEARCHER_FACTS = (
 
 
 def fold(facts: Iterable[events.Fact], state: ResearchState | None = None) -> ResearchState:
-    """Return the state after these facts."""
     return functools.reduce(reduce, facts, state or ResearchState())
 
 

@@ -101,7 +101,6 @@ def make_file_name(question: str, letter: int, digit: int) -> str:
 
 
 def is_report_name(name: str) -> bool:
-    """Whether a file has the name of a saved report."""
     return name.startswith(f"{FILE_PREFIX}-") and name.endswith(".md")
 
 

@@ -107,7 +107,6 @@ class ReadLog:
 
     @property
     def bare_facts(self) -> tuple[Fact, ...]:
-        """The facts without their numbers."""
         return tuple(fact for _, fact in self.facts)
 
     @property
@@ -198,7 +197,6 @@ def locked_error(run_id: str) -> StoreError:
 
 
 def refuse_ended(run_id: str, log: ReadLog) -> None:
-    """Raise StoreError where a log has its terminal fact."""
     if log.has_ended:
         raise StoreError(f"Run {run_id} has ended", cause="its log has a terminal fact", fix="Start a new search.")
 

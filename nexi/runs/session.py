@@ -102,7 +102,6 @@ class Session:
                 self._allowed_urls.add(key)
 
     def allow_stored_urls(self, urls: Iterable[str]) -> None:
-        """Allow pages and files of the knowledge store to be read."""
         for url in urls:
             if key := _normalise_url(url) or _file_url(url):
                 self._allowed_urls.add(key)

@@ -51,7 +51,6 @@ class Dialect(Struct, frozen=True):
 
 
 def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
-    """The JSON object to send."""
     limit = min(limit for limit in (ask.max_tokens, dialect.max_output, dialect.room) if limit is not None)
     body: dict[str, Any] = {"model": model, "messages": _messages_to_dicts(ask, dialect), dialect.limit_name: limit}
     if ask.temperature is not None and dialect.temperature:

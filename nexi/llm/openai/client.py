@@ -257,7 +257,6 @@ class OpenAICompatible:
             return None
 
     def _check_reply(self, reader: BodyReader) -> None:
-        """Raise unless this is a reply."""
         draft = reader.draft
         if draft.error is not None:
             raise faults.from_error_event(self.endpoint, draft.error)
