@@ -57,12 +57,6 @@ def estimate_page_tokens(content: str, encoding: str | Encoding = DEFAULT_ENCODI
     return count_tokens(content, encoding)
 
 
-def bound_tokens(messages: Sequence[AnyMessage]) -> int:
-    """No fewer tokens than the conversation has, by its bytes; loads no table."""
-    texts = (text for message in messages for text in _message_texts(message))
-    return TOKENS_PER_MESSAGE * len(messages) + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-
-
 class TokenCounter:
     """One run's counter. A conversation is counted again before every request, so each turn is counted once and kept."""
 
@@ -82,8 +76,10 @@ class TokenCounter:
             total += count
         return total
 
-    def upper_bound(self, messages: Sequence[Message]) -> int:
-        return bound_tokens(messages)
+    def upper_bound(self, messages: Sequence[AnyMessage]) -> int:
+        """No fewer tokens than the conversation has, by its bytes; loads no table."""
+        texts = (text for message in messages for text in _message_texts(message))
+        return TOKENS_PER_MESSAGE * len(messages) + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
     def at_most(self, messages: Sequence[Message], limit: int) -> bool:
         """Whether a conversation has at most `limit` tokens, counting only when its bytes leave a doubt."""

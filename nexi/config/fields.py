@@ -231,10 +231,7 @@ TEXT_SETTINGS = frozenset(name for name, kind in _TYPES.items() if kind == "str"
 NAME_OR_LIST_SETTINGS = frozenset(name for name, kind in _TYPES.items() if kind == "str | tuple[str, ...]")
 LIST_SETTINGS = NAME_OR_LIST_SETTINGS | {name for name, kind in _TYPES.items() if kind == "tuple[str, ...]"}
 SECRET_SETTINGS = frozenset(name for name, known in DECLARATIONS.items() if known.mask in (mask_key, mask_api_keys))
-CHECKS: Mapping[str, _checks.Check] = {
-    **{name: declaration.check for name, declaration in DECLARATIONS.items()},
-    **{old: DECLARATIONS[new].check for old, new in OLD_NAMES.items()},
-}
+CHECKS: Mapping[str, _checks.Check] = {n: DECLARATIONS[OLD_NAMES.get(n, n)].check for n in (*DECLARATIONS, *OLD_NAMES)}
 
 
 def validate_config(data: Any) -> tuple[bool, list[str]]:

@@ -26,10 +26,10 @@ from nexi.answers.echoes import drop_prompt_text
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.digest import AFTER_CITATION, content_stems
+from nexi.research._digest import AFTER_CITATION, content_stems
+from nexi.research._stream import LEAKED_TAGS
 from nexi.research.evaluator import EvaluationLimits, cut_to_bytes
 from nexi.research.outline import MAX_SECTION_WORDS, MIN_SECTIONS, Section, section_words
-from nexi.research.stream import LEAKED_TAGS
 from nexi.research.titles import make_title
 from nexi.text.sentences import sentence_bounds
 from nexi.token_counter import BYTES_PER_TOKEN

@@ -17,10 +17,10 @@ from nexi.answers.citations import extract_citation_markers
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.digest import build_digest, content_stems, is_covered
+from nexi.research._digest import build_digest, content_stems, is_covered
+from nexi.research._stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
 from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_gaps, parse_outline, parse_title
-from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
-from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
+from nexi.research.state import MAX_TASKS, EvaluateStep, ResearchState
 from nexi.structured.json_reader import as_mapping, find_values
 from nexi.text.words import drop_stop_words
 from nexi.token_counter import BYTES_PER_TOKEN
@@ -187,8 +187,3 @@ def describe_budget(state: ResearchState, *, names_limit: bool = True) -> str:
     if state.limit:
         return _LIMIT_SENTENCES.get(state.limit, SPENT) if names_limit else SPENT
     return "More than 80 % of the budget is used: finish soon." if state.is_near_limit else ""
-
-
-def sort_researchers(researchers: Sequence[Researcher]) -> list[Researcher]:
-    """Sort by round, then by number within the round."""
-    return sorted(researchers, key=lambda r: tuple(int(part) for part in r.id.split(".")))

@@ -23,17 +23,9 @@ from nexi.errors import NexiError, NoEvidenceError, ResearchError, StoppedError
 from nexi.model import MeteredLLM
 from nexi.notices import Notice
 from nexi.ports import Clock, Emit
+from nexi.research import evaluator
 from nexi.research._sections import MAX_EVIDENCE_BYTES, TOKENS_PER_WORD, SectionWriter, list_findings, write_introduction
-from nexi.research.evaluator import (
-    CUT_OFF,
-    EvaluationLimits,
-    RoundJudgement,
-    build_messages,
-    describe_budget,
-    evaluate_round,
-    judge_without_model,
-    sort_researchers,
-)
+from nexi.research.evaluator import CUT_OFF, EvaluationLimits, RoundJudgement
 from nexi.research.outline import MAX_SECTION_WORDS, Section
 from nexi.research.planner import Agenda, PlanningContext, plan_by_parts, plan_research, split_question
 from nexi.research.reducer import next_step, reduce
@@ -259,7 +251,7 @@ class Orchestrator:
             researcher,
             self.state.question,
             self.shared,
-            lambda: sort_researchers(self.state.reported_researchers),
+            lambda: self.state.reported_researchers,
             self.emit,
             self.recording.for_agent(researcher.id),
             self.planning,
@@ -286,7 +278,7 @@ class Orchestrator:
         if coordinator.name == EXTRACTIVE:
             judgement = await self._judge_by_quotations(step)
         elif self.state.limit is StopReason.CANCELLED and not self._has_recorded_evaluation(coordinator, step):
-            judgement = judge_without_model(self.state, step)  # who stops a run does not wait for the model
+            judgement = evaluator.judge_without_model(self.state, step)  # who stops a run does not wait for the model
         else:
             by_parts = self.writes_from_parts and not self._has_recorded_evaluation(coordinator, step)
             judging = self._judge_by_parts(step, coordinator) if by_parts else self._judge_by_model(step, coordinator)
@@ -307,7 +299,7 @@ class Orchestrator:
         if not self._has_recorded_evaluation(coordinator, step):
             has_own_prompt = limits.prompts_folder is not None and (limits.prompts_folder / "evaluator.md").is_file()
             limits = replace(limits, plans_sections=self.state.limit is None and not reason and not has_own_prompt)
-        judgement = await evaluate_round(self.state, step, coordinator, limits, self._stream_report)
+        judgement = await evaluator.evaluate_round(self.state, step, coordinator, limits, self._stream_report)
         if judgement.decision == "outline":
             return await self._write_sections(step, judgement, coordinator)
         if judgement.decision == "synthesise" and judgement.by == "model" and reason and self.state.limit is None:
@@ -319,13 +311,15 @@ class Orchestrator:
 
     def _evaluation_limits(self, coordinator: MeteredLLM) -> EvaluationLimits:
         window, folder, instructions = coordinator.max_context, self.planning.prompts_folder, self.planning.instructions
-        most, budget_note = min(self.max_output_tokens, window // 4), describe_budget(self.state, names_limit=self.names_limit)
+        budget_note = evaluator.describe_budget(self.state, names_limit=self.names_limit)
+        most = min(self.max_output_tokens, window // 4)
         deadline = None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S)
         return EvaluationLimits(window, most, budget_note, folder, deadline, words=self.words, instructions=instructions)
 
     def _has_recorded_evaluation(self, coordinator: MeteredLLM, step: EvaluateStep) -> bool:
         """Whether the log holds an evaluation that asked for the whole report, which is then repeated as it was."""
-        return coordinator.has_recorded(build_messages(self.state, step.may_delegate, self._evaluation_limits(coordinator)))
+        messages = evaluator.build_messages(self.state, step.may_delegate, self._evaluation_limits(coordinator))
+        return coordinator.has_recorded(messages)
 
     def _find_one_call_reason(self, coordinator: MeteredLLM) -> str:
         """Say why the report cannot be written section by section; "" where it can. Without a clock, so that it replays."""
@@ -351,7 +345,7 @@ class Orchestrator:
     async def _write_sections(self, step: EvaluateStep, outline: RoundJudgement, coordinator: MeteredLLM) -> RoundJudgement:
         """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
         sections = outline.sections
-        reports = [r.report for r in sort_researchers(self.state.reported_researchers)]
+        reports = [r.report for r in self.state.reported_researchers]
         findings = [list_findings(section, reports) for section in sections]
         evidence = await asyncio.to_thread(self.factory.find_evidence, sections, findings)
         writer = SectionWriter(
@@ -368,7 +362,7 @@ class Orchestrator:
         )
         report = await writer.write_report()
         if not report.text or len(report.quoted) + len(report.missing) == len(sections):
-            return judge_without_model(self.state, EvaluateStep(step.round, may_delegate=False))
+            return evaluator.judge_without_model(self.state, EvaluateStep(step.round, may_delegate=False))
         if report.quoted:
             reason = report.reason or Notice("report.not_found", "what the model wrote was not found in the pages")
             quoted = Notice(
@@ -382,7 +376,7 @@ class Orchestrator:
 
     async def _judge_by_quotations(self, step: EvaluateStep) -> RoundJudgement:
         """Judge a round of the built-in model; the report on a broad question quotes the pages part by part."""
-        judgement = judge_without_model(self.state, step, quoted=True)
+        judgement = evaluator.judge_without_model(self.state, step, quoted=True)
         if judgement.decision != "synthesise":
             return judgement
         question = self.state.question

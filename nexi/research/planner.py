@@ -124,17 +124,17 @@ async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Ag
         )
     except LLMError as error:
         return plan_by_parts(question, context, "built-in" if error.code == "unsupported" else "fallback")
-    if agenda := parse_agenda(reply.text, context.depth):
+    if agenda := _parse_agenda(reply.text, context.depth):
         return replace(agenda, tasks=tuple(_name_subject(task, question) for task in agenda.tasks))
     return plan_by_parts(question, context, "fallback")
 
 
 def plan_by_parts(question: str, context: PlanningContext, by: str = "built-in") -> Agenda:
     """Make an agenda from the parts of the question, for a model that is too small to plan or that failed."""
-    return build_fallback_agenda(resolve_from_conversation(question, context.conversation), context.depth, by=by)
+    return _build_fallback_agenda(_resolve_from_conversation(question, context.conversation), context.depth, by=by)
 
 
-def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
+def _parse_agenda(text: str, depth: int = 0) -> Agenda | None:
     """Parse the agenda in a reply: JSON in any of the shapes models use, or a plain list; None where there is none."""
     try:
         value: object = parse_lenient(text)
@@ -162,7 +162,7 @@ def _complexity_for_tasks(tasks: int) -> int:
     return next((c for c, count in FIRST_RESEARCHERS.items() if tasks <= count), max(FIRST_RESEARCHERS))
 
 
-def build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback") -> Agenda:
+def _build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback") -> Agenda:
     """Make an agenda of the question and its parts, or of the names in a question of one part."""
     whole = _clean_task(question)
     parts, names = split_question(question), find_names(question)
@@ -318,7 +318,7 @@ def _clean_task(task: str) -> str:
     return " ".join(task.replace("**", "").split())[:MAX_TASK_CHARS]
 
 
-def resolve_from_conversation(question: str, conversation: str) -> str:
+def _resolve_from_conversation(question: str, conversation: str) -> str:
     """Complete a question that names nothing with the name from the last question that has one."""
     questions = [line.removeprefix(QUESTION_PREFIX) for line in conversation.splitlines() if line.startswith(QUESTION_PREFIX)]
     names = next((names_in_text for text in reversed(questions) if (names_in_text := find_names(text))), [])

@@ -16,15 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.answers.citations import (
-    UNREAD_PAGE,
-    clean_address,
-    clean_title,
-    drop_unknown,
-    extract_citation_markers,
-    outside_code,
-    strip_sources_section,
-)
+from nexi.answers import citations
 from nexi.answers.safe_markdown import make_inert
 from nexi.text.stopwords import STOP, language_of, word_set
 from nexi.text.words import find_words
@@ -116,8 +108,9 @@ def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, A
     """Render the whole file: front matter, report, sources, and the path it was saved under."""
     lines = []
     for s in sources:
-        address = f"<{clean_address(s.link)}>" if is_note_link(s.link) else clean_address(s.url)  # a note's program opens it
-        lines.append(f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {address}")
+        address = citations.clean_address(s.url)
+        link = f"<{citations.clean_address(s.link)}>" if is_note_link(s.link) else address  # a note's program opens it
+        lines.append(f"[{s.number}] {citations.clean_title(s.title) or address}  \n    {link}")
     listed = "\n\n".join(("## Sources", "\n".join(lines))) if lines else ""
     parts = (render_front_matter(fields), text, listed, f"---\n\n*Saved as `{path}`*" if path else "")
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -126,11 +119,11 @@ def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, A
 def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedReport:
     """Repair what a reader should not see, and note what was repaired or looks wrong."""
     notes: list[str] = []
-    clean = outside_code(text, lambda part: _LEAKED.sub("", part))
+    clean = citations.outside_code(text, lambda part: _LEAKED.sub("", part))
     if clean != text:
         notes.append("tags of the model were left out")
-    body = strip_sources_section(clean)
-    body, dropped = drop_unknown(body, {s.number for s in sources}, stand_in=UNREAD_PAGE)
+    body = citations.strip_sources_section(clean)
+    body, dropped = citations.drop_unknown(body, {s.number for s in sources}, stand_in=citations.UNREAD_PAGE)
     if dropped:
         notes.append(f"citations without a source were left out: {', '.join(f'[{n}]' for n in sorted(set(dropped)))}")
     body, repeated = _drop_repeated_sections(body)
@@ -140,7 +133,7 @@ def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedRe
         notes.append(f"the report seems to be in another language than the question ({script} letters, not {expected})")
     elif (script := language_of(body)) and (expected := language_of(question)) and script != expected:
         notes.append(f"the report seems to be in another language than the question ({script}, not {expected})")
-    cited = extract_citation_markers(body)
+    cited = citations.extract_citation_markers(body)
     return LintedReport(body.strip(), tuple(s for s in sources if s.number in cited), tuple(notes))
 
 

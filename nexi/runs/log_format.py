@@ -204,12 +204,12 @@ def refuse_ended(run_id: str, log: ReadLog) -> None:
 def encode_header(run_id: str, created: datetime) -> bytes:
     from nexi import __version__
 
-    created_at = to_aware(created).isoformat(timespec="milliseconds")
+    created_at = _to_aware(created).isoformat(timespec="milliseconds")
     return seal_record({"schema": SCHEMA, "run": run_id, "created": created_at, "nexi": __version__})
 
 
 def encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
-    stamp = to_aware(now).isoformat(timespec="milliseconds")
+    stamp = _to_aware(now).isoformat(timespec="milliseconds")
     return seal_record({"n": number, "t": stamp, "s": round(elapsed, 3), "fact": events.encode(fact)})
 
 
@@ -288,10 +288,10 @@ def _damaged_error(run_id: str, line: int, why: str, readable: ReadLog | None) -
 
 def parse_moment(stamp: str) -> datetime | None:
     try:
-        return to_aware(datetime.fromisoformat(stamp))
+        return _to_aware(datetime.fromisoformat(stamp))
     except ValueError:
         return None
 
 
-def to_aware(moment: datetime) -> datetime:
+def _to_aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

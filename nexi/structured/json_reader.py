@@ -55,7 +55,7 @@ def parse_lenient(text: str) -> object:
     return best.value
 
 
-class JsonFragment(Struct, frozen=True):
+class _JsonFragment(Struct, frozen=True):
     """An object or array inside a text; `closed` is False where the text ended first."""
 
     start: int
@@ -64,7 +64,7 @@ class JsonFragment(Struct, frozen=True):
     closed: bool
 
 
-def find_values(text: str) -> Iterator[JsonFragment]:
+def find_values(text: str) -> Iterator[_JsonFragment]:
     """The objects and arrays in a text, read leniently, from left to right without overlap. Raises ValueError if too long."""
     if len(text) > MAX_LENIENT_CHARS:
         raise ValueError(f"longer than {MAX_LENIENT_CHARS} characters")
@@ -79,7 +79,7 @@ def find_values(text: str) -> Iterator[JsonFragment]:
         except (ValueError, RecursionError):
             position, allowance = max(reader.position, opening.end()), reader.left
             continue
-        yield JsonFragment(opening.start(), reader.position, value, not reader.ended)
+        yield _JsonFragment(opening.start(), reader.position, value, not reader.ended)
         position, allowance = reader.position, reader.left
 
 

@@ -26,10 +26,9 @@ from nexi.research.evaluator import (
     describe_budget,
     evaluate_round,
     judge_without_model,
-    sort_researchers,
 )
 from nexi.research.reducer import fold
-from nexi.research.state import EvaluateStep, Researcher, ResearchState
+from nexi.research.state import EvaluateStep, ResearchState
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply, StopReason
 
@@ -196,5 +195,8 @@ def test_the_evaluator_is_told_which_limit_was_reached_unless_the_run_began_with
 
 
 def test_researchers_are_ordered_by_round_and_number() -> None:
-    names = ["2.1", "1.10", "1.9"]
-    assert [r.id for r in sort_researchers([Researcher(n, int(n[0]), "t") for n in names])] == ["1.9", "1.10", "2.1"]
+    later: list[Fact] = [RoundEvaluated(1, "delegate", ("tides",)), ResearcherStarted("2.1", 2, "tides")]
+    ends: list[Fact] = [ResearcherReported("1.2", "b"), ResearcherReported("1.1", "a"), *later, ResearcherReported("2.1", "c")]
+    begun: list[Fact] = [RunStarted("q", "m", "model", "research"), AgendaSet(("moon", "sun"), 2)]
+    begun += [ResearcherStarted("1.1", 1, "moon"), ResearcherStarted("1.2", 1, "sun")]
+    assert [r.id for r in fold([*begun, *ends]).reported_researchers] == ["1.1", "1.2", "2.1"]
