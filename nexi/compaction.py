@@ -127,12 +127,12 @@ def rebuild_context(
     """Join system message, first question, summary, then the current question and the last turns in their order."""
     views = [_to_message(message) for message in messages]
     turns = _select_last_turns(views, preserve_last_n)
-    first, last = _find_question(views, "", first=True), _find_question(views, question)
-    if last is not None and last != first:
-        turns[last] = views[last]
+    questions = [index for index, view in enumerate(views) if view.role == "user"]
+    current = [index for index in questions if question and views[index].content == question] or questions
+    turns |= {index: views[index] for index in current[-1:] if index != questions[0]}
     # without a system message, the first question is only in the summary
-    head = (0, first) if views and views[0].role == "system" else ()
-    result = [messages[index] for index in head if index is not None]
+    head = (0, *questions[:1]) if views and views[0].role == "system" else ()
+    result = [messages[index] for index in head]
     result.append(_in_form_of(messages, Message("assistant", format_summary(metadata, summary))))
     return result + [
         messages[index] if turns[index] is views[index] else _in_form_of(messages, turns[index]) for index in sorted(turns)
@@ -174,13 +174,6 @@ def format_summary(metadata: CompactionMetadata, summary: str) -> str:
         f"Links navigated:\n{_render_bullets(metadata.urls_fetched)}\n\n"
         f"Findings:\n{summary}"
     )
-
-
-def _find_question(views: Sequence[Message], question: str, *, first: bool = False) -> int | None:
-    users = [index for index, view in enumerate(views) if view.role == "user"]
-    same = [index for index in users if question and views[index].content == question]
-    indexes = same or users
-    return (indexes[0] if first else indexes[-1]) if indexes else None
 
 
 def _select_last_turns(views: Sequence[Message], count: int) -> dict[int, Message]:

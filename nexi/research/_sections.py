@@ -150,9 +150,7 @@ def _reply_tokens(limits: EvaluationLimits) -> int:
 
 def clean_section(reply: str, numbers: set[int]) -> str:
     """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers."""
-    body = LEAKED_TAGS.sub("", reply).strip()
-    fenced = _FENCED.match(body)
-    body = fenced[1] if fenced else body
+    body = _FENCED.sub(r"\1", LEAKED_TAGS.sub("", reply).strip())
     if is_no_answer(body):
         return ""
     body, _ = drop_unknown(strip_sources_section(normalise_markers(drop_prompt_text(body))), numbers)

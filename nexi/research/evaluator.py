@@ -121,9 +121,7 @@ async def _request_judgement(
 
 def _parse_judgement(text: str) -> RoundJudgement:
     """Parse a reply: a delegation or an outline, bare, fenced or after a few words; every other reply is the report."""
-    clean = LEAKED_TAGS.sub("", text)
-    fenced = _FENCED.match(clean)
-    body = (fenced[1] if fenced else clean).strip()
+    body = _FENCED.sub(r"\1", LEAKED_TAGS.sub("", text)).strip()
     values = find_values(body[:MAX_DELEGATION_CHARS])
     action = next((v for v in values if as_mapping(v.value).get("action") in ("delegate", "outline")), None)
     # a report with a heading may quote a delegation and is none

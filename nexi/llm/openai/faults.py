@@ -132,13 +132,11 @@ def from_response(
 
 def from_error_event(endpoint: EndpointLabel, error: object) -> LLMError:
     """An error that came inside a reply whose status was fine."""
-    raw = error if isinstance(error, str) else ""
-    if not isinstance(error, str):
-        with suppress(TypeError, ValueError, RecursionError):
-            raw = json.dumps(error)[:MAX_SCAN_CHARS]
-    status = error.get("code") if isinstance(error, Mapping) else None
-    if not isinstance(status, int) or not 400 <= status < 600:
-        status = 0
+    raw = ""
+    with suppress(TypeError, ValueError, RecursionError):
+        raw = error if isinstance(error, str) else json.dumps(error)[:MAX_SCAN_CHARS]
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 0
     return _from_words(endpoint, status, _words_of(error) or raw, raw, None)
 
 
