@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _MessageOrDict: TypeAlias = Message | dict[str, Any]
 M = TypeVar("M", Message, dict[str, Any])
-_CompactionPrompt: TypeAlias = Callable[[str, str, int], str]
 
 _TOKENS_PER_WORD = 1.6
 _MARGIN_TOKENS = 16  # joined texts may have a few more tokens than separate ones
@@ -97,27 +96,21 @@ async def generate_summary(
     llm: LLM,
     *,
     deadline: float | None = None,
-    max_context: int | None = None,
-    prompt: _CompactionPrompt | None = None,
 ) -> str:
     """Ask the model to summarise the findings, cut so that the request fits the window. Raises LLMError."""
-    window = max_context or config.max_context
+    window = config.max_context
     reply = max(1, min(int(config.compact_target_words * _TOKENS_PER_WORD), window // _REPLY_WINDOW_DIVISOR))
     words = max(1, min(config.compact_target_words, int(reply / _TOKENS_PER_WORD)))
-    write = prompt or (
-        lambda query, content, words: render(
-            "compaction", folder=config.prompts_dir, original_query=query, content=content, target_words=words
-        )
-    )
+    values, folder = {"original_query": metadata.original_query, "target_words": words}, config.prompts_dir
     counter = TokenCounter(config.tokenizer_encoding)
-    frame = counter.count_messages([Message("user", write(metadata.original_query, "", words))])
+    frame = counter.count_messages([Message("user", render("compaction", folder=folder, content="", **values))])
     room = window - reply - frame - _MARGIN_TOKENS
     if room <= 0:
         cause = f"the question alone takes {frame} tokens and the window is {window}"
         fix = "raise max_context if the model allows it, or ask a shorter question"
         raise ContextOverflowError("there is no room for a summary", cause=cause, fix=fix)
     content = _fit_texts(list(_iterate_findings(messages)), room, counter)
-    request = Message("user", write(metadata.original_query, content, words))
+    request = Message("user", render("compaction", folder=folder, content=content, **values))
     return (await llm.complete([request], max_tokens=reply, deadline=deadline)).text.strip()
 
 
@@ -145,17 +138,13 @@ async def compact(
     llm: LLM,
     *,
     deadline: float | None = None,
-    max_context: int | None = None,
     question: str = "",
-    prompt: _CompactionPrompt | None = None,
 ) -> list[Message] | None:
     """Return the shortened conversation, or None when no summary could be made."""
-    metadata, summary, window = extract_metadata(messages), "", max_context or config.max_context
+    metadata, summary, window = extract_metadata(messages), "", config.max_context
     if any(_iterate_findings(messages)):
         with suppress(NexiError):
-            summary = await generate_summary(
-                messages, metadata, config, llm, deadline=deadline, max_context=window, prompt=prompt
-            )
+            summary = await generate_summary(messages, metadata, config, llm, deadline=deadline)
     if not summary:
         return None
     limit = int(window * config.auto_compact_thresh) - window // _REPLY_WINDOW_DIVISOR
