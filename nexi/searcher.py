@@ -244,9 +244,8 @@ def _is_within_site(url: str, site: str) -> bool:
 
 
 def _build_outcome(query: Query, answer: SearchOutcome, failures: dict[str, tuple[Failure, ...]]) -> SearchOutcome:
-    return SearchOutcome(
-        query.text, answer.hits, answer.backend, tuple(f for each in failures.values() for f in each), answer.asked
-    )
+    all_failures = tuple(failure for each in failures.values() for failure in each)
+    return SearchOutcome(query.text, answer.hits, answer.backend, all_failures, answer.asked)
 
 
 def _ignored_filters(backend: SearchBackend, query: Query) -> tuple[Failure, ...]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -394,9 +393,8 @@ class Verdict(StrEnum):
     UNCHECKED = "unchecked"  # a stated gap, never a pass
 
 
-STANDINGS: Mapping[str, str] = MappingProxyType(
-    {"retracted": "a retracted paper", "concern": "a paper with an expression of concern"}
-)  # the gravest first
+# the gravest first
+STANDINGS: Mapping[str, str] = {"retracted": "a retracted paper", "concern": "a paper with an expression of concern"}
 
 
 class Evidence(Struct, frozen=True):

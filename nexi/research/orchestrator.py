@@ -230,12 +230,10 @@ class Orchestrator:
         budget = Budget(max_iterations=MAX_RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
         for researcher in self.state.running_researchers:
             if researcher.id not in self._researcher_tasks:
-                task = self._build_task(researcher)
                 meter = self._research_meter.child(budget, started=self.clock.monotonic())
+                work = self._build_task(researcher).run(self.factory, meter)
                 self._researcher_meters[researcher.id] = meter
-                self._researcher_tasks[researcher.id] = tasks.create_task(
-                    task.run(self.factory, meter), name=f"researcher {researcher.id}"
-                )
+                self._researcher_tasks[researcher.id] = tasks.create_task(work, name=f"researcher {researcher.id}")
         running = self.state.running_researchers
         if total.max_tokens is None or not running:
             return

@@ -112,9 +112,8 @@ class PlanningContext(Struct, frozen=True):
 
 async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Agenda:
     """Make an agenda with the model or, if it fails, from the parts of the question."""
-    depth = (
-        f"The complexity is given: {context.depth}." if context.depth else "Choose the lowest that does the question justice."
-    )
+    lowest = "Choose the lowest that does the question justice."
+    depth = f"The complexity is given: {context.depth}." if context.depth else lowest
     rules = render("planner", folder=context.prompts_folder, depth=depth, today=context.today) + context.instructions
     before = f"The conversation so far:\n{context.conversation[-MAX_CONVERSATION_CHARS:]}\n\n" if context.conversation else ""
     messages = [Message("system", rules), Message("user", f"{before}Question: {question}")]
@@ -266,9 +265,8 @@ def _list_asking(question: str) -> list[str]:
         return [question]
     asking = [s for s in sentences if COMMAND.match(s) or _QUESTION_WORD.search(s)]
     bare = [_FOR_WHOM.sub("", rest.rstrip(". ")) if (rest := COMMAND.sub("", s, count=1)) != s else s for s in asking]
-    return [s[:1].upper() + s[1:] for text in bare if (s := text if _QUESTION_WORD.match(text) else text.rstrip(". "))] or [
-        question
-    ]
+    requests = [text if _QUESTION_WORD.match(text) else text.rstrip(". ") for text in bare]
+    return [text[:1].upper() + text[1:] for text in requests if text] or [question]
 
 
 def _split_conjunctions(sentence: str) -> list[str]:
