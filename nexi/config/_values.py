@@ -29,11 +29,6 @@ def parse_key(value: str | None) -> str:
     return (value or "").strip()
 
 
-def parse_prompt(value: str | None) -> str:
-    """The text as it is: its white space is the user's."""
-    return value or ""
-
-
 def parse_names(value: str | Iterable[str]) -> tuple[str, ...]:
     """A name, names separated by commas, or a list of names."""
     parts = value.split(",") if isinstance(value, str) else value

@@ -22,7 +22,6 @@ from nexi.config._values import (
     mask_roles,
     parse_key,
     parse_names,
-    parse_prompt,
     parse_proxy_url,
     parse_searxng_url,
     to_json_value,
@@ -161,7 +160,7 @@ class Settings:
     pages_max_mb: int = _setting(1024, _checks.NON_NEGATIVE_INT)
     page_cache: bool = _setting(True, _checks.BOOLEAN)
     page_cache_ttl_s: float = _setting(86400, _checks.POSITIVE_NUMBER)
-    system_prompt: str = _setting("", _checks.PROMPT, normalize=parse_prompt)
+    system_prompt: str = _setting("", _checks.PROMPT, normalize=lambda value: value or "")  # its white space is the user's
     token: str = _setting("", _checks.KEY, variables=("NEXI_TOKEN",), mask=mask_key)
     serve_token: str = _setting("private", _checks.SERVE_TOKEN, variables=("NEXI_SERVE_TOKEN",))
     page_base_url: str = _setting("", _checks.OPTIONAL_WEB_URL, mask=hide_password)
