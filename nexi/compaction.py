@@ -120,7 +120,7 @@ def rebuild_context(
     """Join system message, first question, summary, then the current question and the last turns in their order."""
     views = [_to_message(message) for message in messages]
     turns = _select_last_turns(views, preserve_last_n)
-    questions = [index for index, view in enumerate(views) if view.role == "user"]
+    questions: list[int] = [index for index, view in enumerate(views) if view.role == "user"]
     current = [index for index in questions if question and views[index].content == question] or questions
     turns |= {index: views[index] for index in current[-1:] if index != questions[0]}
     # without a system message, the first question is only in the summary

@@ -12,8 +12,8 @@ from datetime import date
 
 from msgspec.structs import replace
 
+from nexi.agent._search_failures import describe_failed_web
 from nexi.agent.context import RunContext
-from nexi.agent.search_failures import describe_failed_web
 from nexi.answers.answered import NOTHING_ANSWERS, NOTHING_FOUND, list_readings
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.papers import group_works, mark_standing, read_standing

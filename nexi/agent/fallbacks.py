@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from nexi.agent._search_failures import describe_idleness, explain_no_evidence, list_outcomes
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
-from nexi.agent.search_failures import describe_idleness, explain_no_evidence, list_outcomes
 from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
 from nexi.checking.answer import AnswerCheck

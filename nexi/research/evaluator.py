@@ -53,17 +53,14 @@ class RoundJudgement(Struct, frozen=True):
 
 
 class EvaluationLimits(Struct, frozen=True):
-    """The limits of one evaluation. `budget_note` is a sentence for the model on what is left of the budget.
-
-    With `plans_sections` the model is asked for an outline first, instead of the whole report.
-    """
+    """The limits of one evaluation. `budget_note` is a sentence for the model on what is left of the budget."""
 
     window: int
     max_tokens: int
     budget_note: str = ""
     prompts_folder: Path | None = None
     deadline: float | None = None
-    plans_sections: bool = False
+    plans_sections: bool = False  # asks for an outline first, instead of the whole report
     words: int = 0  # that the report should have; 0 leaves it to the evidence
     instructions: str = ""
 
@@ -100,8 +97,7 @@ async def evaluate_round(
 async def _request_judgement(
     messages: Sequence[Message], llm: LLM, limits: EvaluationLimits, release: Release | None, *, may_retry: bool = True
 ) -> RoundJudgement:
-    """Ask the model. A reply that breaks off before any of it was released is requested once more; one that breaks off later
-    is the report as far as it came."""
+    """Ask the model, once more where a reply breaks off unreleased; a released one is the report as far as it came."""
     stream = ReportStream(release or (lambda _: None))
     try:
         on_text = stream.receive if release else None

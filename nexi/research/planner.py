@@ -97,17 +97,14 @@ class Agenda(Struct, frozen=True):
 
 
 class PlanningContext(Struct, frozen=True):
-    """What the model is told besides the question; with depth 0 it chooses the complexity.
-
-    `instructions` are those of the user for every model of the run, as they follow its rules.
-    """
+    """What the model is told besides the question; with depth 0 it chooses the complexity."""
 
     today: str
     depth: int = 0
     conversation: str = ""
     prompts_folder: Path | None = None
     deadline: float | None = None
-    instructions: str = ""
+    instructions: str = ""  # of the user for every model of the run, as they follow its rules
 
 
 async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Agenda:

@@ -218,8 +218,7 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
 
 
 def build_specs(extra: Iterable[ToolSpec], *, has_local: bool = False, about_local: str = "") -> tuple[ToolSpec, ...]:
-    """The tools of a researcher: its own, and those that can be used here. `about_local` says what the local search covers
-    where that is not the knowledge base."""
+    """The tools of a researcher and those that can be used here; `about_local` says what the local search covers besides."""
     local = replace(LOCAL_SEARCH, description=f"{about_local} {LOCAL_SEARCH.description}".strip())
     return (SEARCH, *extra, *((local,) if has_local else ()), SCRAPE, FINAL_ANSWER)
 

@@ -123,8 +123,7 @@ class RunDirectory:
         return run if is_sound else structs.replace(run, state="damaged")
 
     def repair_log(self, run_id: str) -> LogRepair | None:
-        """Replace a damaged log by its verifiable lines and keep it beside them; None if it is sound. Raises StoreError where
-        the log is in use, or was written by a newer nexi."""
+        """Replace a damaged log by its verifiable lines and keep it beside them; None if it is sound. Raises StoreError."""
         path, fd = self._log_path(run_id), self._open_locked(run_id)
         with files.translate_os_errors(f"Could not repair the log of run {run_id}", path), ExitStack() as cleanup:
             cleanup.callback(os.close, fd)
@@ -206,8 +205,7 @@ class RunDirectory:
         return is_ahead or (len(ages) > 1 and ages[0] < _CLOCK_TOLERANCE and ages[1] > timedelta(days=keep_days))
 
     def prune(self, keep_days: float, max_mb: float, *, only: Collection[str] | None = None) -> PruneReport:
-        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones always stay, and with
-        `only` all that it does not name."""
+        """Keep the newest runs and their pages that are young enough and fit, and all that run, are kept or outside `only`."""
         removals, named_digests = self._choose_removals(keep_days, max_mb)
         if only is not None:
             for run in removals:

@@ -23,7 +23,7 @@ from nexi.errors import ConfigError, LLMError
 from nexi.llm.openai import faults
 from nexi.llm.openai._dialect import Ask, Dialect, adapt_dialect, request_body
 from nexi.llm.openai._stream import BodyReader, CallIds, Hold, Listener, ReplyBuffer
-from nexi.llm.openai.calls import calls_from_text, find_problems
+from nexi.llm.openai._calls import calls_from_text, find_problems
 from nexi.llm.openai.faults import EndpointLabel
 from nexi.llm.openai.prices import Price, price_of
 from nexi.net import proxies
