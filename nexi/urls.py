@@ -83,17 +83,10 @@ def parse(url: str) -> Url:
         ada = ada_url.URL(url)
     except ValueError:
         raise ValueError(f"not a URL: {url[:200]!r}") from None
-    scheme = ada.protocol.rstrip(":")
-    return Url(
-        href=ada.href,
-        scheme=scheme,
-        host=ada.hostname.strip("[]"),
-        port=int(ada.port or DEFAULT_PORTS.get(scheme, 0)),
-        path=ada.pathname,
-        query=ada.search.removeprefix("?"),
-        fragment=ada.hash.removeprefix("#"),
-        userinfo=bool(ada.username or ada.password),
-    )
+    scheme, host = ada.protocol.rstrip(":"), ada.hostname.strip("[]")
+    port, has_user = int(ada.port or DEFAULT_PORTS.get(scheme, 0)), bool(ada.username or ada.password)
+    query, fragment = ada.search.removeprefix("?"), ada.hash.removeprefix("#")
+    return Url(ada.href, scheme, host, port, ada.pathname, query, fragment, has_user)
 
 
 def join(base: str, href: str) -> str:

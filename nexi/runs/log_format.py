@@ -67,22 +67,14 @@ def summarise_run(
     """The summary of a run by its first and last fact, either of which may be empty; a damaged log has no `created`."""
     ended = ENDED_STATES.get(str(last.get("kind"))) if created else None
     state: RunState = ended or ("running" if is_running else "unfinished" if created else "damaged")
-    usage = last.get("usage") or {}
+    usage, settings, request = last.get("usage") or {}, first.get("settings") or {}, first.get("request") or {}
+    query, mode, continues = str(first.get("query", "")), str(first.get("mode", "")), str(settings.get("continues") or "")
+    is_waiting = state == "running" and last.get("kind") == "agenda_proposed"
+    words, seconds = len(str(last.get("answer") or "").split()), float(last.get("seconds") or 0) if usage else 0.0
+    tokens = int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
+    cost, stop, space = usage.get("cost"), str(last.get("stop") or ""), str(request.get("space") or "")
     return RunSummary(
-        run_id,
-        created,
-        str(first.get("query", "")),
-        str(first.get("mode", "")),
-        state,
-        size,
-        str((first.get("settings") or {}).get("continues") or ""),
-        state == "running" and last.get("kind") == "agenda_proposed",
-        len(str(last.get("answer") or "").split()),
-        float(last.get("seconds") or 0) if usage else 0.0,
-        int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0),
-        usage.get("cost"),
-        str(last.get("stop") or ""),
-        str((first.get("request") or {}).get("space") or ""),
+        run_id, created, query, mode, state, size, continues, is_waiting, words, seconds, tokens, cost, stop, space
     )
 
 
