@@ -14,7 +14,7 @@ from nexi.config._checks import quote_value
 from nexi.config._environment import nexi_cache, nexi_home, read_keys, read_overlay
 from nexi.config._names import EDIT_FIX, EXTRACTIVE, OLD_NAMES
 from nexi.config._values import parse_site, to_json_value
-from nexi.config.fields import ALWAYS_SAVED, CHECKS, Origin, describe_unknown_keys, find_problems, refuse_problems
+from nexi.config.fields import ALWAYS_SAVED, CHECKS, Origin, describe_unknown_keys, find_problems, suggest_fix
 from nexi.config.settings import DEFAULT_CONFIG, Config, select_settings
 from nexi.errors import ConfigError, StoreError
 
@@ -122,7 +122,8 @@ def change_config(changes: Mapping[str, Any], *, remove: Iterable[str] = (), pat
     old = {name for name, new in OLD_NAMES.items() if new in removals}
     data = {**{k: v for k, v in read_file(place).items() if k not in removals | old}, **changes}
     problems = find_problems(data) + describe_unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})
-    refuse_problems("nothing was changed", problems)
+    if problems:
+        raise ConfigError("nothing was changed", cause="; ".join(problems), fix=suggest_fix(problems))
     config = Config(**select_settings(data), home=place.parent, origin=Origin(place, data, home=place.parent))
     return save_config(config, place)
 

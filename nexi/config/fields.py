@@ -26,7 +26,6 @@ from nexi.config._values import (
     parse_searxng_url,
     to_json_value,
 )
-from nexi.errors import ConfigError
 
 __all__ = [
     "ALWAYS_SAVED",
@@ -246,11 +245,8 @@ def find_problems(data: Mapping[str, Any]) -> list[str]:
     return [problem for name, value in data.items() if name in CHECKS for problem in CHECKS[name](name, value)]
 
 
-def refuse_problems(message: str, problems: list[str]) -> None:
-    """Raise ConfigError where there are problems."""
-    if problems:
-        fix = "correct the setting named here" if len(problems) == 1 else "correct the settings named here"
-        raise ConfigError(message, cause="; ".join(problems), fix=fix)
+def suggest_fix(problems: list[str]) -> str:
+    return "correct the setting named here" if len(problems) == 1 else "correct the settings named here"
 
 
 def describe_unknown_keys(data: Mapping[str, Any]) -> list[str]:

@@ -21,7 +21,7 @@ from nexi.config._values import (
     parse_site,
     to_json_value,
 )
-from nexi.config.fields import DECLARATIONS, SAVED, UNSAVED, Settings, describe_unknown_keys, find_problems, refuse_problems
+from nexi.config.fields import DECLARATIONS, SAVED, UNSAVED, Settings, describe_unknown_keys, find_problems, suggest_fix
 from nexi.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ class Config(Settings):
         """Every field of Settings by name. `max_timeout` is the old name of `time_target`. Raises ConfigError."""
         old = {new: values.pop(name) for name, new in OLD_NAMES.items() if name in values}
         values = {**{name: value for name, value in old.items() if value is not None}, **values}
-        refuse_problems("a setting cannot be used", find_problems(values))
+        if problems := find_problems(values):
+            raise ConfigError("a setting cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
         for name in values.keys() & DECLARATIONS.keys():
             values[name] = DECLARATIONS[name].normalize(values[name])
         if values.get("home") is not None:
@@ -105,7 +106,8 @@ class Config(Settings):
     def from_dict(cls, data: Mapping[str, Any]) -> Config:
         """Build a Config; absent settings have their defaults, unknown ones become notes. Raises ConfigError."""
         problems = find_problems(data) if isinstance(data, Mapping) else [f"it must be an object (got {quote_value(data)})"]
-        refuse_problems("the configuration cannot be used", problems)
+        if problems:
+            raise ConfigError("the configuration cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
         return cls(**select_settings(data), notes=tuple(describe_unknown_keys(data)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,7 +119,8 @@ class Config(Settings):
         """A copy in which these settings win; None changes nothing. Raises ConfigError."""
         values = {OLD_NAMES.get(k, k): v for k, v in changes.items() if v is not None}
         problems = find_problems(values) + describe_unknown_keys({k: v for k, v in values.items() if k not in UNSAVED})
-        refuse_problems("a setting cannot be used", problems)
+        if problems:
+            raise ConfigError("a setting cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
         current = {f.name: getattr(self, f.name) for f in fields(self)}
         return Config(**{**current, "roles": override_roles(self.roles, values), **values})
 
