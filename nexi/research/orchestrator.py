@@ -393,24 +393,22 @@ class Orchestrator:
     async def _finish_report(self, step: FinishStep) -> Answer:
         """Check and release the rest of the report; streamed parts are already shown."""
         checker = self._checker or self.factory.build_report_checker()
-        gaps: list[tuple[str, str]] = []  # what the report lacks, and why
+        warn = checker.context.warn  # of what the report lacks, and why
         if limit := self.state.limit:
             reason = _LIMIT_DESCRIPTIONS[limit]
             partial = Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
-            gaps.append((limit.value, partial))
+            await warn(limit.value, partial)
         for r in self.state.researchers:
             if r.status == "failed":
                 failure = Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason)
-                gaps.append(("not_researched", failure))
+                await warn("not_researched", failure)
         if self.state.written_by == CUT_OFF:
             unfinished = Notice(
                 "report.unfinished", "the model stopped writing before the report was complete; nexi resume asks it again"
             )
-            gaps.append(("cut", unfinished))
+            await warn("cut", unfinished)
         for task in self.state.pending_tasks if limit else ():
-            gaps.append(("not_researched", Notice("task.not_researched", "not researched: {task}", task=task)))
-        for code, message in gaps:
-            await checker.context.warn(code, message)
+            await warn("not_researched", Notice("task.not_researched", "not researched: {task}", task=task))
         stop = self.state.limit or StopReason.FINAL_ANSWER
         has_model = not (self.factory.coordinator_llm().name == EXTRACTIVE or self.writes_from_parts)
         if not self.state.limit and has_model and self.state.written_by != "model":
