@@ -204,8 +204,8 @@ class Fallbacks:
         # What the model searched for before is not looked at, unless no service answered: the question is searched for.
         earlier = {m.tool_call_id for m in context.session.messages if any(outcome.backend for outcome in list_outcomes([m]))}
         for _ in range(MAX_STEPS):
-            asked = [m for m in context.session.messages if m.content != reminder]
-            messages = [m for m in asked if earlier.isdisjoint((m.tool_call_id, *(c.id for c in m.tool_calls)))]
+            turns = [m for m in context.session.messages if m.content != reminder]
+            messages = [m for m in turns if earlier.isdisjoint((m.tool_call_id, *(c.id for c in m.tool_calls)))]
             reply = await built_in.complete(messages, toolbox.specs, max_tokens=MAX_SENTENCES_TOKENS)
             final = next((call for call in reply.tool_calls if call.name == FINAL_ANSWER.name), None)
             if final or not reply.tool_calls:

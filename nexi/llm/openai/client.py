@@ -12,7 +12,7 @@ import math
 import random
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Unpack
 
@@ -103,10 +103,9 @@ class OpenAICompatible:
             body = await _read_at_most(response, MAX_MODELS_BYTES)
         if body.lstrip().startswith(b"<"):
             raise faults.web_page(self.endpoint, body)
-        try:
+        entries: object = None
+        with suppress(ValueError):
             entries = json_reader.parse_json(body.decode("utf-8", "replace"))
-        except ValueError:
-            entries = None
         if isinstance(entries, dict) and {"data", "models"} & entries.keys():
             entries = entries.get("data") or entries.get("models") or []
         elif not isinstance(entries, list):
