@@ -101,16 +101,16 @@ async def generate_summary(
     window = config.max_context
     reply = max(1, min(int(config.compact_target_words * _TOKENS_PER_WORD), window // _REPLY_WINDOW_DIVISOR))
     words = max(1, min(config.compact_target_words, int(reply / _TOKENS_PER_WORD)))
-    values, folder = {"original_query": metadata.original_query, "target_words": words}, config.prompts_dir
-    counter = TokenCounter(config.tokenizer_encoding)
-    frame = counter.count_messages([Message("user", render("compaction", folder=folder, content="", **values))])
+    query, folder, counter = metadata.original_query, config.prompts_dir, TokenCounter(config.tokenizer_encoding)
+    empty_prompt = render("compaction", folder=folder, original_query=query, content="", target_words=words)
+    frame = counter.count_messages([Message("user", empty_prompt)])
     room = window - reply - frame - _MARGIN_TOKENS
     if room <= 0:
         cause = f"the question alone takes {frame} tokens and the window is {window}"
         fix = "raise max_context if the model allows it, or ask a shorter question"
         raise ContextOverflowError("there is no room for a summary", cause=cause, fix=fix)
     content = _fit_texts(list(_iterate_findings(messages)), room, counter)
-    request = Message("user", render("compaction", folder=folder, content=content, **values))
+    request = Message("user", render("compaction", folder=folder, original_query=query, content=content, target_words=words))
     return (await llm.complete([request], max_tokens=reply, deadline=deadline)).text.strip()
 
 

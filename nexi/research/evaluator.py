@@ -135,8 +135,10 @@ def _parse_judgement(text: str) -> RoundJudgement:
 
 
 def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:
-    folder, most_tasks = limits.prompts_folder, {"most_tasks": MAX_TASKS} if may_delegate else {}
-    choice = render("may_delegate" if may_delegate else "must_write", folder=folder, **most_tasks)
+    folder = limits.prompts_folder
+    choice = (
+        render("may_delegate", folder=folder, most_tasks=MAX_TASKS) if may_delegate else render("must_write", folder=folder)
+    )
     agenda = "\n".join(f"- {task}" for task in state.agenda)
     values = {"question": state.question, "agenda": agenda, "budget": limits.budget_note, "choice": choice.strip()}
     rounds = {"round": state.round, "target": state.target_rounds, "most": state.max_rounds}

@@ -98,10 +98,11 @@ class ResearcherTask:
         session.book, session.pages, session.private = self.shared.book.branch(), self.shared.pages, self.shared.private
         loop = factory.build_researcher(me, self.researcher.task, session, meter, self.shared, _AgentEmit(self.emit, me))
         names = ", ".join(f"`{s.name}`" for s in loop.toolbox.specs if s.name not in (SCRAPING_TOOL, REPORTING_TOOL))
-        planning = self.planning
-        values = {"question": self.question, "gathering": GATHERING_CALLS, "gathering_tools": names, "today": planning.today}
-        rules = render("researcher", folder=planning.prompts_folder, **values)
-        session.messages.append(Message("system", rules + planning.instructions))
+        folder, today = self.planning.prompts_folder, self.planning.today
+        rules = render(
+            "researcher", folder=folder, question=self.question, gathering=GATHERING_CALLS, gathering_tools=names, today=today
+        )
+        session.messages.append(Message("system", rules + self.planning.instructions))
         session.messages += await self._collect_reports(0, session)
         session.add_question(self.researcher.task)
         try:
@@ -134,14 +135,13 @@ class ResearcherTask:
         self._delivered |= set(names)
         room = int(self.window * MAX_SHARED_PART_OF_WINDOW) * BYTES_PER_TOKEN - self._delivered_bytes
         share = min(MAX_SHARED_CHARS, max(MIN_SHARED_BYTES, room // len(names)))
-        texts = []
+        texts, folder = [], self.planning.prompts_folder
         for other in (reports_by_id[name] for name in names):
             numbers = extract_citation_markers(other.report)
             session.book.adopt(numbers)
             session.allow_urls(s.url for n in numbers if (s := self.shared.book.by_number(n)))
             report = cut_to_bytes(other.report, share)
-            values = {"researcher": other.id, "task": other.task, "report": report}
-            texts.append(render("shared_report", folder=self.planning.prompts_folder, **values))
+            texts.append(render("shared_report", folder=folder, researcher=other.id, task=other.task, report=report))
         text = "\n\n---\n\n".join(texts)
         self._delivered_bytes += len(text.encode("utf-8", "replace"))
         return [Message("user", text)]
