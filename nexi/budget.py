@@ -206,12 +206,9 @@ class Meter:
         if self._unreplayed_calls:
             self._unreplayed_calls -= 1
             rest = self._unreplayed_usage
-            self._unreplayed_usage = Usage(
-                max(0, rest.input_tokens - usage.input_tokens),
-                max(0, rest.output_tokens - usage.output_tokens),
-                rest.estimated,
-                None if rest.cost is None or usage.cost is None else max(0.0, rest.cost - usage.cost),
-            )
+            read, written = rest.input_tokens - usage.input_tokens, rest.output_tokens - usage.output_tokens
+            cost = None if rest.cost is None or usage.cost is None else max(0.0, rest.cost - usage.cost)
+            self._unreplayed_usage = Usage(max(0, read), max(0, written), rest.estimated, cost)
 
     def carry_over(self, usage: Usage, calls: int) -> None:
         """Hold calls that an earlier life of the run paid for against new calls until they are replayed."""

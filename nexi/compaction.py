@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _MessageOrDict: TypeAlias = Message | dict[str, Any]
 M = TypeVar("M", Message, dict[str, Any])
-_CompactionPrompt: TypeAlias = Callable[[str, str, int], str]
 
 _TOKENS_PER_WORD = 1.6
 _MARGIN_TOKENS = 16  # joined texts may have a few more tokens than separate ones
@@ -37,7 +36,6 @@ _SUMMARY_PATTERN = re.compile(
     r"Search queries performed:\n(?P<queries>.*?)\n\nLinks navigated:\n(?P<urls>.*?)\n\nFindings:\n",
     re.DOTALL,
 )
-_NONE = "(none)"
 
 
 class CompactionSettings(Struct, frozen=True):
@@ -98,27 +96,21 @@ async def generate_summary(
     llm: LLM,
     *,
     deadline: float | None = None,
-    max_context: int | None = None,
-    prompt: _CompactionPrompt | None = None,
 ) -> str:
     """Ask the model to summarise the findings, cut so that the request fits the window. Raises LLMError."""
-    window = max_context or config.max_context
+    window = config.max_context
     reply = max(1, min(int(config.compact_target_words * _TOKENS_PER_WORD), window // _REPLY_WINDOW_DIVISOR))
     words = max(1, min(config.compact_target_words, int(reply / _TOKENS_PER_WORD)))
-    write = prompt or (
-        lambda query, content, words: render(
-            "compaction", folder=config.prompts_dir, original_query=query, content=content, target_words=words
-        )
-    )
-    counter = TokenCounter(config.tokenizer_encoding)
-    frame = counter.count_messages([Message("user", write(metadata.original_query, "", words))])
+    query, folder, counter = metadata.original_query, config.prompts_dir, TokenCounter(config.tokenizer_encoding)
+    empty_prompt = render("compaction", folder=folder, original_query=query, content="", target_words=words)
+    frame = counter.count_messages([Message("user", empty_prompt)])
     room = window - reply - frame - _MARGIN_TOKENS
     if room <= 0:
         cause = f"the question alone takes {frame} tokens and the window is {window}"
         fix = "raise max_context if the model allows it, or ask a shorter question"
         raise ContextOverflowError("there is no room for a summary", cause=cause, fix=fix)
     content = _fit_texts(list(_iterate_findings(messages)), room, counter)
-    request = Message("user", write(metadata.original_query, content, words))
+    request = Message("user", render("compaction", folder=folder, original_query=query, content=content, target_words=words))
     return (await llm.complete([request], max_tokens=reply, deadline=deadline)).text.strip()
 
 
@@ -128,12 +120,12 @@ def rebuild_context(
     """Join system message, first question, summary, then the current question and the last turns in their order."""
     views = [_to_message(message) for message in messages]
     turns = _select_last_turns(views, preserve_last_n)
-    first, last = _find_question(views, "", first=True), _find_question(views, question)
-    if last is not None and last != first:
-        turns[last] = views[last]
+    questions: list[int] = [index for index, view in enumerate(views) if view.role == "user"]
+    current = [index for index in questions if question and views[index].content == question] or questions
+    turns |= {index: views[index] for index in current[-1:] if index != questions[0]}
     # without a system message, the first question is only in the summary
-    head = (0, first) if views and views[0].role == "system" else ()
-    result = [messages[index] for index in head if index is not None]
+    head = (0, *questions[:1]) if views and views[0].role == "system" else ()
+    result = [messages[index] for index in head]
     result.append(_in_form_of(messages, Message("assistant", format_summary(metadata, summary))))
     return result + [
         messages[index] if turns[index] is views[index] else _in_form_of(messages, turns[index]) for index in sorted(turns)
@@ -146,20 +138,15 @@ async def compact(
     llm: LLM,
     *,
     deadline: float | None = None,
-    max_context: int | None = None,
     question: str = "",
-    prompt: _CompactionPrompt | None = None,
 ) -> list[Message] | None:
     """Return the shortened conversation, or None when no summary could be made."""
-    metadata, summary = extract_metadata(messages), ""
+    metadata, summary, window = extract_metadata(messages), "", config.max_context
     if any(_iterate_findings(messages)):
         with suppress(NexiError):
-            summary = await generate_summary(
-                messages, metadata, config, llm, deadline=deadline, max_context=max_context, prompt=prompt
-            )
+            summary = await generate_summary(messages, metadata, config, llm, deadline=deadline)
     if not summary:
         return None
-    window = max_context or config.max_context
     limit = int(window * config.auto_compact_thresh) - window // _REPLY_WINDOW_DIVISOR
     counter = TokenCounter(config.tokenizer_encoding)
     for count in range(max(0, config.preserve_last_n_messages), 0, -1):
@@ -176,13 +163,6 @@ def format_summary(metadata: CompactionMetadata, summary: str) -> str:
         f"Links navigated:\n{_render_bullets(metadata.urls_fetched)}\n\n"
         f"Findings:\n{summary}"
     )
-
-
-def _find_question(views: Sequence[Message], question: str, *, first: bool = False) -> int | None:
-    users = [index for index, view in enumerate(views) if view.role == "user"]
-    same = [index for index in users if question and views[index].content == question]
-    indexes = same or users
-    return (indexes[0] if first else indexes[-1]) if indexes else None
 
 
 def _select_last_turns(views: Sequence[Message], count: int) -> dict[int, Message]:
@@ -271,7 +251,7 @@ def _iterate_arguments(view: Message, tool: str, argument: str) -> Iterator[str]
 
 
 def _render_bullets(items: Sequence[str]) -> str:
-    return "\n".join(f"- {' '.join(item.split())}" for item in items) or _NONE
+    return "\n".join(f"- {' '.join(item.split())}" for item in items) or "(none)"
 
 
 def _to_message(message: _MessageOrDict) -> Message:

@@ -41,13 +41,8 @@ class NexiError(Exception):
 
     def __init__(self, message: str, *, cause: str = "", fix: str = "", code: str = "", actor: Actor | None = None) -> None:
         super().__init__(message)
-        self.message = message
-        self.cause = cause
-        self.fix = fix
-        if code:
-            self.code = code
-        if actor:
-            self.actor = actor
+        self.message, self.cause, self.fix = message, cause, fix
+        self.code, self.actor = code or self.code, actor or self.actor
 
     def __str__(self) -> str:
         return join_cause(self.message, self.cause)
@@ -79,8 +74,7 @@ class _ServerError(NexiError):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message, cause=cause, fix=fix, code=code, actor=actor)
-        self.status = status
-        self.retryable = retryable
+        self.status, self.retryable = status, retryable
         self.retry_after = retry_after  # the server's own wish in seconds
 
 

@@ -172,11 +172,8 @@ def format_entry_full(entry: HistoryEntry) -> str:
     work = f"{entry.iterations} iteration{plural}" if entry.iterations else "research"
     facts = f"{work}, {entry.duration_s:.1f}s, {entry.tokens} tokens"
     urls = ["", "URLs:", *(f"  [{number}] {_one_line(url)}" for number, url in enumerate(entry.urls, 1))] if entry.urls else []
-    head = [
-        f"Query: {_one_line(entry.query)}",
-        f"ID: {_one_line(entry.id)} · {_one_line(entry.ts)} · effort {_one_line(entry.effort)} · {facts}",
-    ]
-    return "\n".join([*head, "", _CONTROL_BUT_LINES.sub("", entry.answer), *urls])
+    about = f"ID: {_one_line(entry.id)} · {_one_line(entry.ts)} · effort {_one_line(entry.effort)} · {facts}"
+    return "\n".join([f"Query: {_one_line(entry.query)}", about, "", _CONTROL_BUT_LINES.sub("", entry.answer), *urls])
 
 
 class FileHistory:

@@ -10,10 +10,10 @@ import asyncio
 import hashlib
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 import msgspec
 from msgspec import Struct
@@ -23,7 +23,7 @@ from nexi.budget import Meter
 from nexi.errors import ContextOverflowError, LLMError
 from nexi.events import LimitApplied, ModelAsked, ModelFailed, ModelReplied
 from nexi.notices import Notice
-from nexi.ports import LLM, Clock, Emit
+from nexi.ports import LLM, AskOptions, Clock, Emit
 from nexi.runs.recording import CANCELLED, AgentReplay, rebuild_error
 from nexi.token_counter import TokenCounter
 from nexi.types import Message, Purpose, Reply, StopReason, ToolCall, ToolSpec, Usage
@@ -89,32 +89,20 @@ class MeteredLLM(Struct, frozen=True):
         messages: Sequence[Message],
         tools: Sequence[ToolSpec] = (),
         *,
-        max_tokens: int,
-        temperature: float | None = None,
-        deadline: float | None = None,
-        schema: Mapping[str, Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        on_call: Callable[[ToolCall], None] | None = None,
-        on_arguments: Callable[[str, str], None] | None = None,
         on_asked: Callable[[], None] | None = None,
-        retries: bool = True,
+        **options: Unpack[AskOptions],
     ) -> Reply:
         """Ask, and where the reply cannot be read, ask once more for a corrected one: two calls, each counted and logged."""
-
-        def ask(conversation: Sequence[Message], on_asked: Callable[[], None] | None) -> Awaitable[Reply]:
-            stream = _StreamRecorder(on_text, on_call, on_arguments, self.clock)
-            options = {"temperature": temperature, "deadline": deadline, "schema": schema, "retries": retries}
-            return self._ask(conversation, tools, stream, on_asked, max_tokens, options)
-
-        reply = await ask(messages, on_asked)
+        reply, on_text = await self._ask(messages, tools, on_asked, options), options.get("on_text")
         first_text, usage = "", reply.usage
-        if reply.defect and retries:
+        if reply.defect and options.get("retries", True):
             form = "a tool call" if tools else "the JSON object that was asked for"
             problems = "\n".join(f"- {problem}" for problem in reply.defect.problems)
             wish = f"Your reply could not be read as {form}:\n{problems}\n"
             wish += "Write it again, complete and corrected, and nothing else."
+            conversation = (*messages, Message("assistant", reply.text), Message("user", wish))
             try:
-                repair = await ask((*messages, Message("assistant", reply.text), Message("user", wish)), None)
+                repair = await self._ask(conversation, tools, None, options)
             except LLMError:
                 pass  # the first reply stands as text
             else:
@@ -128,16 +116,15 @@ class MeteredLLM(Struct, frozen=True):
         self,
         messages: Sequence[Message],
         tools: Sequence[ToolSpec],
-        stream: _StreamRecorder,
         on_asked: Callable[[], None] | None,
-        max_tokens: int,
-        options: Mapping[str, Any],
+        options: AskOptions,
     ) -> Reply:
+        stream = _StreamRecorder(options, self.clock)
         room = self.meter.reply_room
         limit = self.max_context if room is None else min(self.max_context, max(0, room))
         prompt = count_prompt_tokens(self.counter, messages, tools, limit)
         max_reply = self._reply_tokens(prompt)
-        digest = _digest_request(messages, tools, options["schema"])
+        digest = _digest_request(messages, tools, options.get("schema"))
         if record := await self.replay.next_reply(digest):
             return await self._replay_reply(*record, stream)
         if self.replay.is_replay_only:
@@ -145,7 +132,7 @@ class MeteredLLM(Struct, frozen=True):
                 await self._refuse(digest)
             raise LLMError(NOT_ASKED, cause="the log does not hold its reply", code="not_recorded")
         billed_prompt = math.ceil(prompt * self.calls.billed_ratio)
-        max_tokens = min(max_tokens, max_reply)
+        max_tokens = min(options["max_tokens"], max_reply)
         if (room := self.meter.reply_room) is not None:  # a shorter reply, so that a small budget is used and not called spent
             max_tokens = min(max_tokens, max(MIN_AFFORDABLE_TOKENS, room - billed_prompt))
         reservation = self.meter.reserve_call(billed_prompt + max_tokens)
@@ -159,15 +146,10 @@ class MeteredLLM(Struct, frozen=True):
         try:
             with self._raise_if_stalled(stream, usage) as timer:
                 async with timer:
-                    reply = await self.llm.complete(
-                        messages,
-                        tools,
-                        max_tokens=max_tokens,
-                        on_text=stream.on_text,
-                        on_call=stream.on_call,
-                        on_arguments=stream.on_arguments,
-                        **{**options, "retries": options["retries"] and self.meter.can_make_calls(1)},
-                    )
+                    retries = options.get("retries", True) and self.meter.can_make_calls(1)
+                    own: AskOptions = {**options, "max_tokens": max_tokens, "on_text": stream.on_text, "retries": retries}
+                    own |= {"on_call": stream.on_call, "on_arguments": stream.on_arguments}
+                    reply = await self.llm.complete(messages, tools, **own)
             self.calls.slowest_start_s = max(self.calls.slowest_start_s, (stream.began_at or self.clock.monotonic()) - start)
             usage = reply.usage
             self.calls.learn_ratio(prompt, usage)
@@ -202,11 +184,8 @@ class MeteredLLM(Struct, frozen=True):
         try:
             yield timer
         except TimeoutError:
-            error = LLMError(
-                Notice("model.timeout", "{where} did not answer in time", where=self.name),
-                cause=Notice("limit.time", "the time target was reached"),
-                code="timeout",
-            )
+            late = Notice("model.timeout", "{where} did not answer in time", where=self.name)
+            error = LLMError(late, cause=Notice("limit.time", "the time target was reached"), code="timeout")
             error.usage, error.partial = replace(usage, output_tokens=stream.size // 4), stream.text
             raise error from None
         finally:
@@ -244,21 +223,15 @@ class MeteredLLM(Struct, frozen=True):
 class _StreamRecorder:
     """Passes a reply on as it arrives, and records what arrived of one that breaks off. Callbacks may be None."""
 
-    def __init__(
-        self,
-        on_text: Callable[[str], None] | None,
-        on_call: Callable[[ToolCall], None] | None,
-        on_arguments: Callable[[str, str], None] | None,
-        clock: Clock,
-    ) -> None:
-        self._text_callback, self._call_callback, self._arguments_callback, self._clock = on_text, on_call, on_arguments, clock
+    def __init__(self, options: AskOptions, clock: Clock) -> None:
+        self._options, self._clock = options, clock
         self.size, self.began_at = 0, 0.0  # characters that arrived, and the time of the first
         self._text_pieces: list[str] = []
         self._calls: list[ToolCall] = []
         self._open_calls: list[tuple[str, list[str]]] = []
-        self.on_text = None if on_text is None else self._add_text
-        self.on_call = None if on_call is None else self._end_call
-        self.on_arguments = None if on_arguments is None else self._add_arguments
+        self.on_text = self._add_text if options.get("on_text") else None
+        self.on_call = self._end_call if options.get("on_call") else None
+        self.on_arguments = self._add_arguments if options.get("on_arguments") else None
 
     @property
     def text(self) -> str:
@@ -282,8 +255,8 @@ class _StreamRecorder:
     def _add_text(self, piece: str) -> None:
         self._text_pieces.append(piece)
         self._count(piece)
-        if self._text_callback is not None:
-            self._text_callback(piece)
+        if on_text := self._options.get("on_text"):
+            on_text(piece)
 
     def _count(self, piece: str) -> None:
         self.began_at = self.began_at or self._clock.monotonic()
@@ -292,16 +265,16 @@ class _StreamRecorder:
     def _end_call(self, call: ToolCall) -> None:
         self._calls.append(call)
         self._open_calls = [entry for entry in self._open_calls if entry[0] != call.name]
-        if self._call_callback is not None:
-            self._call_callback(call)
+        if on_call := self._options.get("on_call"):
+            on_call(call)
 
     def _add_arguments(self, name: str, piece: str) -> None:
         if not self._open_calls or self._open_calls[-1][0] != name:
             self._open_calls.append((name, []))
         self._open_calls[-1][1].append(piece)
         self._count(piece)
-        if self._arguments_callback is not None:
-            self._arguments_callback(name, piece)
+        if on_arguments := self._options.get("on_arguments"):
+            on_arguments(name, piece)
 
 
 def _describe_failure(

@@ -12,6 +12,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -69,8 +70,7 @@ class PluginBackend:
 
     async def search(self, query: Query) -> list[Hit]:
         try:
-            answer = await _call(self._backend.search, query)
-            return _read_hits(answer, self.name)
+            return _read_hits(await _call(self._backend.search, query), self.name)
         except BackendError:
             raise
         except Exception as error:
@@ -200,10 +200,9 @@ def _run_file(path: Path, _modified_ns: int) -> ModuleType:
 
 def takes_lists(method: Any, first: str) -> bool:
     """Whether a method has the seeds' shape, told by the name of its first parameter."""
-    try:
+    with suppress(TypeError, ValueError):
         return next(iter(inspect.signature(method).parameters), "") == first
-    except (TypeError, ValueError):
-        return False
+    return False
 
 
 def _first(answer: object, key: str) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, Required, TypedDict, Unpack
 
 from nexi.errors import BackendError
 from nexi.events import Delta, Fact
@@ -59,22 +59,24 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
+class AskOptions(TypedDict, total=False):
+    """How a model is asked, and who hears its reply as it comes."""
+
+    max_tokens: Required[int]
+    temperature: float | None
+    deadline: float | None
+    schema: Mapping[str, Any] | None
+    on_text: Callable[[str], None] | None
+    on_call: Callable[[ToolCall], None] | None
+    on_arguments: Callable[[str, str], None] | None
+    retries: bool
+
+
 class LLM(Named, Protocol):
     """A model. Never assume a well-formed reply: arguments of tool calls are unchecked text."""
 
     async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        max_tokens: int,
-        temperature: float | None = None,
-        deadline: float | None = None,
-        schema: Mapping[str, Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        on_call: Callable[[ToolCall], None] | None = None,
-        on_arguments: Callable[[str, str], None] | None = None,
-        retries: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **options: Unpack[AskOptions]
     ) -> Reply:
         """Ask once, until `deadline` by the run's Clock. Raises LLMError.
 

@@ -183,6 +183,5 @@ class Reader:
 
 def rebuild_page(fact: PageFetched, text: str, links: tuple[str, ...]) -> Page:
     about = asdict(fact.imprint)  # whose fields are those of a page, but for the time
-    fetched_at, size = about.pop("accessed"), fact.downloaded_bytes
-    page = Page(fact.url, text, title=fact.title, final_url=fact.final_url, links=links, downloaded_bytes=size, **about)
-    return replace(page, fetched_at=fetched_at)
+    about["fetched_at"], size = about.pop("accessed"), fact.downloaded_bytes
+    return Page(fact.url, text, title=fact.title, final_url=fact.final_url, links=links, downloaded_bytes=size, **about)

@@ -28,7 +28,7 @@ from nexi.routing.fusion import fuse_hits
 from nexi.routing.route import Choice
 from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome, ServiceAnswer
-from nexi.urls import dedup_key, host_of, is_web_url
+from nexi.urls import hit_key, host_of, is_web_url
 
 MAX_PAUSE_S = 5.0  # while other backends can be asked
 MAX_LAST_PAUSE_S = 30.0  # when no other backend is left
@@ -173,9 +173,8 @@ class Searcher:
         # web URLs, and file URLs of a local backend, each once, with the name of the backend
         hits_by_url: dict[str, Hit] = {}
         for hit in answer:
-            is_web = is_web_url(hit.url)
-            if is_web or (getattr(backend, "local", False) and hit.url.startswith("file:///")):
-                hits_by_url.setdefault(dedup_key(hit.url) if is_web else hit.url, replace(hit, backend=hit.backend or name))
+            if is_web_url(hit.url) or (getattr(backend, "local", False) and hit.url.startswith("file:///")):
+                hits_by_url.setdefault(hit_key(hit.url), replace(hit, backend=hit.backend or name))
         hits = clean_hits = tuple(hits_by_url.values())
         if query.sites or query.excluded_sites:
             hits = tuple(hit for hit in clean_hits if not is_web_url(hit.url) or _is_wanted_site(hit.url, query))
@@ -245,9 +244,8 @@ def _is_within_site(url: str, site: str) -> bool:
 
 
 def _build_outcome(query: Query, answer: SearchOutcome, failures: dict[str, tuple[Failure, ...]]) -> SearchOutcome:
-    return SearchOutcome(
-        query.text, answer.hits, answer.backend, tuple(f for each in failures.values() for f in each), answer.asked
-    )
+    all_failures = tuple(failure for each in failures.values() for failure in each)
+    return SearchOutcome(query.text, answer.hits, answer.backend, all_failures, answer.asked)
 
 
 def _ignored_filters(backend: SearchBackend, query: Query) -> tuple[Failure, ...]:

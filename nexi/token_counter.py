@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
+from nexi.structured.json_reader import fix_surrogates
 from nexi.types import Message, content_text
 
 __all__ = ["BYTES_PER_TOKEN", "TokenCounter", "count_messages_tokens", "count_tokens", "estimate_page_tokens", "get_encoding"]
@@ -41,11 +42,7 @@ def count_tokens(text: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
     if not text:
         return 0
     table = get_encoding(encoding) if isinstance(encoding, str) else encoding
-    try:
-        return len(table.encode_ordinary(text))
-    except UnicodeEncodeError:
-        # joins surrogate pairs and replaces lone halves, which no tokenizer takes
-        return len(table.encode_ordinary(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")))
+    return len(table.encode_ordinary(fix_surrogates(text)))  # half of a surrogate pair is what no tokenizer takes
 
 
 def count_messages_tokens(messages: Sequence[AnyMessage], encoding: str | Encoding = DEFAULT_ENCODING) -> int:
@@ -58,12 +55,6 @@ def count_messages_tokens(messages: Sequence[AnyMessage], encoding: str | Encodi
 
 def estimate_page_tokens(content: str, encoding: str | Encoding = DEFAULT_ENCODING) -> int:
     return count_tokens(content, encoding)
-
-
-def bound_tokens(messages: Sequence[AnyMessage]) -> int:
-    """No fewer tokens than the conversation has, by its bytes; loads no table."""
-    texts = (text for message in messages for text in _message_texts(message))
-    return TOKENS_PER_MESSAGE * len(messages) + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
 
 class TokenCounter:
@@ -85,8 +76,10 @@ class TokenCounter:
             total += count
         return total
 
-    def upper_bound(self, messages: Sequence[Message]) -> int:
-        return bound_tokens(messages)
+    def upper_bound(self, messages: Sequence[AnyMessage]) -> int:
+        """No fewer tokens than the conversation has, by its bytes; loads no table."""
+        texts = (text for message in messages for text in _message_texts(message))
+        return TOKENS_PER_MESSAGE * len(messages) + sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
 
     def at_most(self, messages: Sequence[Message], limit: int) -> bool:
         """Whether a conversation has at most `limit` tokens, counting only when its bytes leave a doubt."""

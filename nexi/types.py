@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -360,9 +359,8 @@ class Conflict(Struct, frozen=True):
             readings.append(f"{value} ({notes})" if notes else value)
         about = "" if is_quote else f" on {self.subject}"
         times = {r.standing == "upcoming" for r in self.readings[1:]}
-        others = (
-            "Sources for other times" if len(times) > 1 else "Sources for a later time" if True in times else "Older sources"
-        )
+        others = "Sources for a later time" if True in times else "Older sources"
+        others = "Sources for other times" if len(times) > 1 else others
         lead = f"{others} differ" if self.is_settled else "Sources disagree"
         return f"{lead}{about}: {' and '.join(filter(None, (', '.join(readings[:-1]), readings[-1])))}."
 
@@ -395,9 +393,8 @@ class Verdict(StrEnum):
     UNCHECKED = "unchecked"  # a stated gap, never a pass
 
 
-STANDINGS: Mapping[str, str] = MappingProxyType(
-    {"retracted": "a retracted paper", "concern": "a paper with an expression of concern"}
-)  # the gravest first
+# the gravest first
+STANDINGS: Mapping[str, str] = {"retracted": "a retracted paper", "concern": "a paper with an expression of concern"}
 
 
 class Evidence(Struct, frozen=True):

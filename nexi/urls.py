@@ -10,6 +10,7 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import unquote, unquote_plus
 
@@ -82,17 +83,10 @@ def parse(url: str) -> Url:
         ada = ada_url.URL(url)
     except ValueError:
         raise ValueError(f"not a URL: {url[:200]!r}") from None
-    scheme = ada.protocol.rstrip(":")
-    return Url(
-        href=ada.href,
-        scheme=scheme,
-        host=ada.hostname.strip("[]"),
-        port=int(ada.port or DEFAULT_PORTS.get(scheme, 0)),
-        path=ada.pathname,
-        query=ada.search.removeprefix("?"),
-        fragment=ada.hash.removeprefix("#"),
-        userinfo=bool(ada.username or ada.password),
-    )
+    scheme, host = ada.protocol.rstrip(":"), ada.hostname.strip("[]")
+    port, has_user = int(ada.port or DEFAULT_PORTS.get(scheme, 0)), bool(ada.username or ada.password)
+    query, fragment = ada.search.removeprefix("?"), ada.hash.removeprefix("#")
+    return Url(ada.href, scheme, host, port, ada.pathname, query, fragment, has_user)
 
 
 def join(base: str, href: str) -> str:
@@ -149,13 +143,9 @@ def is_note_link(text: str) -> bool:
 
 def is_web_url(text: str) -> bool:
     """Whether `text`, as it stands, is an http or https URL."""
-    if _UNPRINTABLE.search(text):
-        return False
-    try:
-        _parse_web_url(text)
-    except ValueError:
-        return False
-    return True
+    with suppress(ValueError):
+        return not _UNPRINTABLE.search(text) and bool(_parse_web_url(text))
+    return False
 
 
 def find_urls(text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,17 +197,21 @@ async def test_the_model_is_asked_with_the_prompt_the_question_and_the_findings(
     assert "I look.\n\nresult 1\n\nsaid\n\nThe user then asked: and why?" in request.content
 
 
-def plain_prompt(query: str, content: str, words: int) -> str:
-    return f"{query}|{words}|{content}"
+@pytest.fixture
+def make_plain_config(make_config: MakeConfig, tmp_path: Path) -> MakeConfig:
+    """A config whose prompt for summaries has few words of its own."""
+    prompt = tmp_path / "nexi" / "prompts" / "compaction.md"
+    prompt.parent.mkdir(parents=True)
+    prompt.write_text("{original_query}|{target_words}|{content}")
+    return make_config
 
 
 @pytest.mark.parametrize("window", [300, 1000, 4000])
-async def test_the_request_for_a_summary_fits_the_window_itself(make_config: MakeConfig, window: int) -> None:
+async def test_the_request_for_a_summary_fits_the_window_itself(make_plain_config: MakeConfig, window: int) -> None:
     llm = ScriptedLLM(Reply("short"))
     pages = [Message("tool", f"{word} " * 5000, tool_call_id=word) for word in ("alpha", "beta")]
     messages = [SYSTEM, QUESTION, *pages, Message("tool", "the small one", tool_call_id="s")]
-    config = make_config(max_context=window)
-    await generate_summary(messages, META, config, llm, prompt=plain_prompt)
+    await generate_summary(messages, META, make_plain_config(max_context=window), llm)
     [request] = llm.requests
     assert window * 0.6 < count_messages_tokens(request) <= window * 3 // 4
     assert all(word in request[0].content for word in ("alpha", "beta", "the small one"))
@@ -234,21 +239,21 @@ async def test_a_conversation_is_rebuilt_around_its_summary(make_config: MakeCon
     ]
 
 
-async def test_turns_that_would_fill_the_window_again_are_left_to_the_summary(make_config: MakeConfig) -> None:
+async def test_turns_that_would_fill_the_window_again_are_left_to_the_summary(make_plain_config: MakeConfig) -> None:
     big = turn(1)
     big[1] = Message("tool", "word " * 3000, tool_call_id="c1")
     messages = [SYSTEM, QUESTION, *big, *turn(2)]
-    config = make_config(max_context=2000, preserve_last_n_messages=3)
-    rebuilt = await compact(messages, config, ScriptedLLM(Reply("Found it [1].")), prompt=plain_prompt)
+    config = make_plain_config(max_context=2000, preserve_last_n_messages=3)
+    rebuilt = await compact(messages, config, ScriptedLLM(Reply("Found it [1].")))
     assert rebuilt == [SYSTEM, QUESTION, summary_of(messages), *turn(2)]
-    smallest = await compact([SYSTEM, QUESTION, *big], config, ScriptedLLM(Reply("Found it [1].")), prompt=plain_prompt)
+    smallest = await compact([SYSTEM, QUESTION, *big], config, ScriptedLLM(Reply("Found it [1].")))
     assert smallest == [SYSTEM, QUESTION, summary_of([SYSTEM, QUESTION, *big])]
 
 
-async def test_a_model_with_a_smaller_window_is_respected(make_config: MakeConfig) -> None:
+async def test_a_model_with_a_smaller_window_is_respected(make_plain_config: MakeConfig) -> None:
     llm = ScriptedLLM(Reply("ok"))
     messages = [SYSTEM, QUESTION, Message("assistant", "word " * 3000)]
-    rebuilt = await compact(messages, make_config(), llm, max_context=1000, prompt=plain_prompt)
+    rebuilt = await compact(messages, make_plain_config(max_context=1000), llm)
     assert count_messages_tokens(llm.requests[0]) <= 750
     assert rebuilt == [SYSTEM, QUESTION, summary_of(messages, "ok")]
 

@@ -29,13 +29,14 @@ from nexi.config import (
     get_extractor_prompt,
     get_system_prompt,
     load_config,
-    mask_key,
-    nexi_cache,
     nexi_home,
     run_first_time_setup,
     save_config,
     validate_config,
 )
+from nexi.config._environment import nexi_cache
+from nexi.config._values import mask_key
+from nexi.config.fields import ALWAYS_SAVED
 from nexi.errors import ConfigError, StoreError
 
 OPENROUTER = "https://openrouter.ai/api/v1"
@@ -692,7 +693,7 @@ class TestSaving:
 
     def test_writes_the_documented_settings_and_others_only_where_they_differ(self, tmp_path: Path) -> None:
         path = save_config(Config(max_pages=9), tmp_path / "config.json")
-        documented = {name: DEFAULT_CONFIG[name] for name in module.ALWAYS_SAVED}
+        documented = {name: DEFAULT_CONFIG[name] for name in ALWAYS_SAVED}
         assert json.loads(path.read_text()) == {**documented, "max_pages": 9}
 
     def test_keeps_what_the_file_held_beyond_our_settings(self, tmp_path: Path) -> None:
@@ -715,7 +716,7 @@ class TestSaving:
             HTTPS_PROXY="http://u:secret@p",
         )
         path = save_config(config)
-        assert json.loads(path.read_text()) == {**{n: DEFAULT_CONFIG[n] for n in module.ALWAYS_SAVED}, **before}
+        assert json.loads(path.read_text()) == {**{n: DEFAULT_CONFIG[n] for n in ALWAYS_SAVED}, **before}
 
     def test_through_a_link_keeps_the_link(self, tmp_path: Path) -> None:
         (tmp_path / "dotfiles").mkdir()

@@ -23,6 +23,8 @@ import pytest
 from nexi import cli, config, errors, prompts
 from nexi.app import SystemClock
 from nexi.app.webhook import _describe_end
+from nexi.config._names import JUDGE_VARIABLE, PLACE_VARIABLES
+from nexi.config.fields import DECLARATIONS
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason
 from rig import miniweb
@@ -379,7 +381,7 @@ def test_every_setting_is_documented_with_its_default_and_no_other_is() -> None:
 
 def test_every_setting_is_documented_with_its_meaning() -> None:
     meanings = {name: cells[1] for name, cells in rows(CONFIGURATION, "setting").items()}
-    assert [name for name in config.DECLARATIONS if not re.match(r"\S.*\S.*\.$", meanings.get(name, ""))] == []
+    assert [name for name in DECLARATIONS if not re.match(r"\S.*\S.*\.$", meanings.get(name, ""))] == []
 
 
 def test_every_setting_is_documented_with_its_variables() -> None:
@@ -391,7 +393,7 @@ def test_every_setting_is_documented_with_its_variables() -> None:
         "api_key": main_keys,
         "jina_key": jina,
         "api_keys": keys - main_keys - jina,
-        "roles": {config.JUDGE_VARIABLE},
+        "roles": {JUDGE_VARIABLE},
         "color": {"NO_COLOR", "TERM"},
     }
 
@@ -419,7 +421,7 @@ def variables_read() -> set[str]:
         and isinstance(call.args[0], ast.Constant)
     }
     tabled = {name for names in config.FIELD_VARIABLES.values() for name in names}
-    return {*asked, *tabled, *config.KEY_VARIABLES.values(), *config.PLACE_VARIABLES, config.JUDGE_VARIABLE}
+    return {*asked, *tabled, *config.KEY_VARIABLES.values(), *PLACE_VARIABLES, JUDGE_VARIABLE}
 
 
 def test_the_effort_levels_are_those_of_the_code() -> None:

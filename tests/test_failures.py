@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from nexi.agent.search_failures import explain_no_evidence
+from nexi.agent._search_failures import explain_no_evidence
 from nexi.app import Nexi, RunRequest
 from nexi.backends import sender
 from nexi.backends.duckduckgo import _translate_error

@@ -26,6 +26,7 @@ from nexi.runs.log_format import (
     LogState,
     ReadLog,
     RunSummary,
+    _to_aware,
     encode_fact,
     encode_header,
     new_long_id,
@@ -34,7 +35,6 @@ from nexi.runs.log_format import (
     seal_record,
     state_of,
     summarise_run,
-    to_aware,
     unseal_line,
 )
 from nexi.types import StopReason, Usage
@@ -81,7 +81,7 @@ def test_a_time_without_a_zone_is_universal_time() -> None:
     in_delhi = datetime(2026, 3, 1, 17, 30, tzinfo=timezone(timedelta(hours=5, minutes=30)))
     headers = [json.loads(encode_header("aaaaaa", moment))["created"] for moment in (datetime(2026, 3, 1, 12), in_delhi)]
     assert headers == ["2026-03-01T12:00:00.000+00:00", "2026-03-01T17:30:00.000+05:30"]
-    assert to_aware(in_delhi) is in_delhi
+    assert _to_aware(in_delhi) is in_delhi
 
 
 @pytest.mark.parametrize("line", [b'{"n":1}', b"7", b'[{"n":1,"sum":"0"}]'])

@@ -56,11 +56,9 @@ def test_a_call_that_is_under_way_is_not_begun_beside_itself() -> None:
 def test_two_turns_of_repeats_in_a_row_are_a_circle_and_another_call_breaks_it() -> None:
     repeats = RepeatedCalls()
     turns = [(2, 2), (2, 1), (1, 1), (0, 0), (1, 1), (3, 3)]
-    assert not repeats.is_looping
     looping = []
     for turn in turns:
-        repeats.count_turn(*turn)
-        looping.append(repeats.is_looping)
+        looping.append(repeats.count_turn(*turn))
     assert looping == [False, False, False, False, False, True]
 
 

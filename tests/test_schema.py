@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nexi.structured.json_reader import MAX_DEPTH, JsonFragment, find_values, fix_surrogates, parse_json, parse_lenient
+from nexi.structured.json_reader import MAX_DEPTH, _JsonFragment, find_values, fix_surrogates, parse_json, parse_lenient
 from nexi.structured.schema_check import MAX_PROBLEMS, check_schema
 
 SEARCH: dict[str, Any] = {
@@ -143,9 +143,9 @@ def test_a_long_cut_string_is_read_whole() -> None:
 def test_values_in_a_text_are_found_with_their_places() -> None:
     text = 'a {"b": 1} c [2] d {"e": '
     assert list(find_values(text)) == [
-        JsonFragment(2, 10, {"b": 1}, True),
-        JsonFragment(13, 16, [2], True),
-        JsonFragment(19, 25, {}, False),
+        _JsonFragment(2, 10, {"b": 1}, True),
+        _JsonFragment(13, 16, [2], True),
+        _JsonFragment(19, 25, {}, False),
     ]
 
 

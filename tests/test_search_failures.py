@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.agent.search_failures import describe_failed_web, describe_idleness, explain_no_evidence
+from nexi.agent._search_failures import describe_failed_web, describe_idleness, explain_no_evidence
 from nexi.errors import NoEvidenceError
 from nexi.types import Failure, Hit, Message, PageView, SearchOutcome, ToolResult
 

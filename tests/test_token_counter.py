@@ -12,7 +12,6 @@ import pytest
 from nexi import token_counter
 from nexi.token_counter import (
     TokenCounter,
-    bound_tokens,
     count_messages_tokens,
     count_tokens,
     estimate_page_tokens,
@@ -50,7 +49,7 @@ def test_an_encoding_is_loaded_once_under_its_name() -> None:
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\ud83d\udc4d", "x" * 10 + "\ud800" * 3])
 def test_broken_surrogates_are_counted_like_their_replacement(text: str) -> None:
-    assert 0 < count_tokens(text) <= bound_tokens([Message("user", text)])
+    assert 0 < count_tokens(text) <= TokenCounter().upper_bound([Message("user", text)])
     assert count_tokens("\ud83d\udc4d") == count_tokens("👍")
 
 
@@ -71,7 +70,7 @@ def test_a_message_costs_its_texts_and_three() -> None:
 def test_dictionaries_cost_what_messages_cost() -> None:
     messages = [Message("system", "Be brief."), Message("user", "Why?"), CALL, RESULT]
     assert count_messages_tokens([m.to_dict() for m in messages]) == count_messages_tokens(messages)
-    assert bound_tokens([m.to_dict() for m in messages]) == bound_tokens(messages)
+    assert TokenCounter().upper_bound([m.to_dict() for m in messages]) == TokenCounter().upper_bound(messages)
 
 
 def test_odd_dictionaries_are_counted_with_patience() -> None:
@@ -89,8 +88,8 @@ def test_odd_dictionaries_are_counted_with_patience() -> None:
 @pytest.mark.parametrize("text", ["hello world", "日本語の文章", "👍🏽" * 9, "\x00\x01", "a" * 999])
 def test_bytes_bound_tokens(text: str) -> None:
     messages = [Message("user", text)]
-    assert count_messages_tokens(messages) <= bound_tokens(messages)
-    assert count_messages_tokens(messages, "o200k_base") <= bound_tokens(messages)
+    assert count_messages_tokens(messages) <= TokenCounter().upper_bound(messages)
+    assert count_messages_tokens(messages, "o200k_base") <= TokenCounter().upper_bound(messages)
 
 
 def test_fitting_is_exact_at_the_limit() -> None:
@@ -99,7 +98,7 @@ def test_fitting_is_exact_at_the_limit() -> None:
     counter = TokenCounter("cl100k_base")
     assert [counter.at_most(messages, limit) for limit in (exact - 1, exact, exact + 1)] == [False, True, True]
     assert (counter.count_messages(messages), counter.count("hello world")) == (exact, 2)
-    assert counter.upper_bound(messages) == bound_tokens(messages)
+    assert counter.upper_bound(messages) == TokenCounter().upper_bound(messages)
 
 
 def test_no_table_is_loaded_while_the_bytes_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from datetime import date
 
 from msgspec.structs import replace
 
+from nexi.agent._search_failures import describe_failed_web
 from nexi.agent.context import RunContext
-from nexi.agent.search_failures import describe_failed_web
 from nexi.answers.answered import NOTHING_ANSWERS, NOTHING_FOUND, list_readings
 from nexi.answers.citations import extract_citation_markers
 from nexi.answers.papers import group_works, mark_standing, read_standing
@@ -30,18 +30,10 @@ from nexi.errors import LLMError, VerificationError
 from nexi.events import AnswerChecked, ConflictsFound, MarksDelta, SentenceMark, SourcesRenumbered, StatusDelta, TextDelta
 from nexi.notices import Notice, join_causes
 from nexi.tasks import start_task
+from nexi.text import scope
 from nexi.text.languages import detect_language, name_language
 from nexi.text.open_references import describe_open_reference, find_open_reference
 from nexi.text.references import find_parties, name_subject
-from nexi.text.scope import (
-    MAX_HEAD_CHARS,
-    asks_for_future,
-    asks_for_now,
-    find_others_of_family,
-    name_day,
-    plausible_day,
-    read_scope,
-)
 from nexi.tools.toolbox import LOCAL_BACKEND
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.urls import is_web_url
@@ -57,8 +49,7 @@ class StreamedAnswerCheck:
     """Checks a text while it is still being written; `tasks` owns the checking."""
 
     def __init__(self, check: AnswerCheck, tasks: asyncio.TaskGroup) -> None:
-        self.check = check
-        self._tasks = tasks
+        self.check, self._tasks = check, tasks
         self._checking: asyncio.Task[None] | None = None
 
     def feed(self, text: str) -> None:
@@ -246,11 +237,11 @@ class AnswerChecker:
             readings = [f"{make_inert(subject)} [{number}]" for subject, number in subjects.items() if subject]
             about = f"; this answer is about {' and '.join(readings[:MAX_NAMED])}" if readings else ""
             notes.append(f"The question does not say {describe_open_reference(self.context.question, kind)}{about}.")
-        days = [day for source in sources if (day := plausible_day(source.imprint))]
-        if days and asks_for_now(self.context.question):
+        days = [day for source in sources if (day := scope.plausible_day(source.imprint))]
+        if days and scope.asks_for_now(self.context.question):
             months = (self.context.clock.now().date() - date.fromisoformat(max(days))).days // 30
             age = f", {months} months ago" if months > 1 else ""
-            notes.append(f"**As of {name_day(max(days))}{age}**")
+            notes.append(f"**As of {scope.name_day(max(days))}{age}**")
         return notes
 
     async def _warn_about_sources(self, sources: Sequence[Source]) -> None:
@@ -292,9 +283,8 @@ class AnswerChecker:
             return "yes" if rating == "likely" and is_judged_true else rating  # a judge has read it all: words stop counting
         spans = [e.span for claim in claims if claim.verdict in PASSING for e in claim.evidence]
         with_spans = replace(answer, text="\n\n".join((answer.text, *spans)))  # "it" in a sentence has a name in its passage
-        own: Answered = rating
-        if sentences and not is_judged_true:
-            own = await asyncio.to_thread(rate, self.context.question, [with_spans], earlier)
+        is_rated = bool(sentences) and not is_judged_true
+        own = await asyncio.to_thread(rate, self.context.question, [with_spans], earlier) if is_rated else rating
         return "likely" if own == "no" else rating  # the text speaks of something else, whatever words its pages have
 
     async def _rate_read_pages(self) -> Answered:
@@ -324,12 +314,12 @@ class AnswerChecker:
         sources = self.context.session.book.sources
         titles = {source.number: source.title for source in sources}
         pages = await self.verifier.snapshots.of(titles)
-        heads = {s.number: page.text[:MAX_HEAD_CHARS] for s in sources if (page := pages.get(s.number))}
-        today = "" if asks_for_future(self.context.question) else self.context.clock.now().date().isoformat()
-        days = {s.number: plausible_day(s.imprint) for s in sources}
-        scopes = {s.number: read_scope(s.title, s.url, heads.get(s.number, ""), days[s.number], today) for s in sources}
+        heads = {s.number: page.text[: scope.MAX_HEAD_CHARS] for s in sources if (page := pages.get(s.number))}
+        today = "" if scope.asks_for_future(self.context.question) else self.context.clock.now().date().isoformat()
+        days = {s.number: scope.plausible_day(s.imprint) for s in sources}
+        scopes = {s.number: scope.read_scope(s.title, s.url, heads.get(s.number, ""), days[s.number], today) for s in sources}
         parties = [find_parties(self.context.question, s.title, heads.get(s.number, "")) for s in sources]
-        for place in find_others_of_family([scopes[s.number] for s in sources], parties):
+        for place in scope.find_others_of_family([scopes[s.number] for s in sources], parties):
             pages[sources[place].number] = None  # a contract with somebody else disagrees with nothing
         claims, works = review.proof.claims, group_works(sources)
         conflicts = await asyncio.to_thread(find_conflicts, self.context.question, claims, pages, titles, scopes, works)
@@ -344,14 +334,9 @@ class AnswerChecker:
         context, settings = self.context, self.context.settings
         if not context.can_call_model():
             return None
-        request = rewrite_sentences(
-            context.llm.as_role("correct"),
-            context.question,
-            rejected,
-            max_tokens=settings.max_output_tokens,
-            deadline=context.call_deadline(),
-            prompts_folder=settings.prompts_folder,
-        )
+        llm, most, folder = context.llm.as_role("correct"), settings.max_output_tokens, settings.prompts_folder
+        deadline = context.call_deadline()
+        request = rewrite_sentences(llm, context.question, rejected, max_tokens=most, deadline=deadline, prompts_folder=folder)
         try:
             sentences = await context.run_unless_cancelled(request)
         except LLMError as error:

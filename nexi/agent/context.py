@@ -122,10 +122,9 @@ class RunContext:
 
     def call_deadline(self) -> float:
         """When a model call must end, whatever still trickles in."""
-        deadline = self.meter.deadline
-        if deadline is None:
+        if self.meter.deadline is None:
             return self.clock.monotonic() + MAX_CALL_TIMEOUTS * self.settings.final_answer_s
-        return deadline + self.meter.grace(GRACE_S)
+        return self.meter.deadline + self.meter.grace(GRACE_S)
 
     def final_deadline(self) -> float:
         """When the call that writes the last answer must end."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from nexi.agent._search_failures import describe_idleness, explain_no_evidence, list_outcomes
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
-from nexi.agent.search_failures import describe_idleness, explain_no_evidence, list_outcomes
 from nexi.agent.tool_text import is_no_answer
 from nexi.agent.window import reply_tokens
 from nexi.checking.answer import AnswerCheck
@@ -117,10 +117,9 @@ class Fallbacks:
 
     async def answer_after_babble(self) -> Answer:
         """Answer from what was read when the model writes the same words over and over."""
+        model = self._context.llm.name
         notice = Notice(
-            "answer.babble",
-            "{model} wrote the same words over and over, so the built-in model answered",
-            model=self._context.llm.name,
+            "answer.babble", "{model} wrote the same words over and over, so the built-in model answered", model=model
         )
         await self._context.warn("babble", notice)
         return await self._checker.check_answer(await self.extractive_answer(), StopReason.PLAIN_ANSWER, by_model=False)
@@ -154,19 +153,13 @@ class Fallbacks:
 
     async def extractive_answer(self) -> str:
         """Assemble an answer from cited passages of the pages that were read, without a model, with a warning."""
-        session = self._context.session
-        last_question = next((m.content for m in reversed(session.messages) if m.role == "user"), "")
-        views = tuple(self._context.read_pages())
-        call = ToolCall("read", "web_get", "{}")
-        messages = [
-            Message("user", self._context.question or last_question),
-            Message("assistant", "", (call,)),
-            Message("tool", "", tool_call_id=call.id, result=ToolResult(views, "")),
-        ]
+        context, call = self._context, ToolCall("read", "web_get", "{}")
+        last_question = next((m.content for m in reversed(context.session.messages) if m.role == "user"), "")
+        pages = Message("tool", "", tool_call_id=call.id, result=ToolResult(tuple(context.read_pages()), ""))
+        messages = [Message("user", context.question or last_question), Message("assistant", "", (call,)), pages]
         notice = Notice("answer.assembled", "the answer was assembled from passages without a model")
-        await self._context.warn("extractive", notice)
-        reply = await self._fallback_llm().complete(messages, max_tokens=self._context.settings.max_output_tokens)
-        return reply.text
+        await context.warn("extractive", notice)
+        return (await self._fallback_llm().complete(messages, max_tokens=context.settings.max_output_tokens)).text
 
     async def _request_final_answer(self, reason: str) -> str:
         """Ask the model a last time, without tools; "" when it fails."""
@@ -211,11 +204,8 @@ class Fallbacks:
         # What the model searched for before is not looked at, unless no service answered: the question is searched for.
         earlier = {m.tool_call_id for m in context.session.messages if any(outcome.backend for outcome in list_outcomes([m]))}
         for _ in range(MAX_STEPS):
-            messages = [
-                m
-                for m in context.session.messages
-                if m.content != reminder and earlier.isdisjoint((m.tool_call_id, *(c.id for c in m.tool_calls)))
-            ]
+            turns = [m for m in context.session.messages if m.content != reminder]
+            messages = [m for m in turns if earlier.isdisjoint((m.tool_call_id, *(c.id for c in m.tool_calls)))]
             reply = await built_in.complete(messages, toolbox.specs, max_tokens=MAX_SENTENCES_TOKENS)
             final = next((call for call in reply.tool_calls if call.name == FINAL_ANSWER.name), None)
             if final or not reply.tool_calls:
@@ -236,10 +226,5 @@ class Fallbacks:
 
 def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:
     """Turn tool calls and results into plain messages, for a request that offers no tools."""
-    flat: list[Message] = []
-    for message in messages:
-        if message.role == "tool":
-            flat.append(Message("user", f"Tool result:\n{message.content}"))
-        elif message.content:
-            flat.append(Message(message.role, message.content))
-    return flat
+    results = (Message("user", f"Tool result:\n{m.content}") if m.role == "tool" else m for m in messages)
+    return [Message(m.role, m.content) for m in results if m.content]

@@ -103,8 +103,7 @@ class AgentLoop:
                 return answer
             results = await turn.collect_results(reply)
         await self._remember_calls(reply, results)
-        context.repeats.count_turn(len(reply.tool_calls), turn.repeated_calls)
-        return StopReason.REPEATED if context.repeats.is_looping else None
+        return StopReason.REPEATED if context.repeats.count_turn(len(reply.tool_calls), turn.repeated_calls) else None
 
     async def _look_up_question(self) -> None:
         """Search what is stored before the model is asked, as if it had called the tool itself."""
@@ -123,13 +122,10 @@ class AgentLoop:
         if check := turn.released_check:
             await self.checker.warn_if_cut_off(reply, is_broken=turn.is_broken, is_unfinished=turn.is_unfinished)
             return await self.checker.finish_check(check, StopReason.API_ERROR if turn.is_broken else StopReason.FINAL_ANSWER)
-        text, stop = None, StopReason.FINAL_ANSWER
-        final = next((c for c in reply.tool_calls if c.name == FINAL_ANSWER.name), None)
-        if final is not None:
+        text, stop = None if reply.tool_calls else reply.text, StopReason.PLAIN_ANSWER
+        if final := next((c for c in reply.tool_calls if c.name == FINAL_ANSWER.name), None):
             arguments, turn.refusal = parse_arguments(final, FINAL_ANSWER)
-            text = arguments.get("answer")
-        elif not reply.tool_calls:
-            text, stop = reply.text, StopReason.PLAIN_ANSWER
+            text, stop = arguments.get("answer"), StopReason.FINAL_ANSWER
         if text is None:
             return None
         if self.context.session.has_evidence and is_babble(text):

@@ -47,13 +47,9 @@ class RepeatedCalls:
         if result is None or not result.ok or not result.value:
             self._done.discard(_call_key(call))
 
-    def count_turn(self, calls: int, repeated: int) -> None:
-        """Register a turn with this many calls, of which `repeated` were not run."""
+    def count_turn(self, calls: int, repeated: int) -> bool:
+        """Register a turn and say whether the last ones had nothing but repeated calls, which were not run."""
         self._idle_turns = self._idle_turns + 1 if calls and repeated == calls else 0
-
-    @property
-    def is_looping(self) -> bool:
-        """Whether the last turns had nothing but repeated calls."""
         return self._idle_turns >= MAX_IDLE_TURNS
 
     def forget(self) -> None:

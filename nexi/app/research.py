@@ -125,7 +125,6 @@ class ResearchEngine(RunEngine):
             estimate=self._estimate,
             concurrency=asyncio.Semaphore(self.max_parallel),
             max_output_tokens=tokens or config.max_output_tokens,
-            prompts_folder=config.prompts_dir,
             words=words,
             writes_from_parts=environment.approach == "passages",
         )

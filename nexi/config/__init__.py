@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from nexi.config._environment import editor_command as editor_command
 from nexi.config._environment import is_dumb_terminal as is_dumb_terminal
-from nexi.config._environment import nexi_cache as nexi_cache
 from nexi.config._environment import nexi_home as nexi_home
 from nexi.config._environment import reader_environment as reader_environment
 from nexi.config._environment import wants_color as wants_color
@@ -22,24 +21,18 @@ from nexi.config._files import save_config as save_config
 from nexi.config._names import DEFAULT_BASE_URL as DEFAULT_BASE_URL
 from nexi.config._names import EFFORT_LEVELS as EFFORT_LEVELS
 from nexi.config._names import EXTRACTIVE as EXTRACTIVE
-from nexi.config._names import JUDGE_VARIABLE as JUDGE_VARIABLE
 from nexi.config._names import KEY_VARIABLES as KEY_VARIABLES
 from nexi.config._names import KEYED_BACKENDS as KEYED_BACKENDS
 from nexi.config._names import OLD_NAMES as OLD_NAMES
-from nexi.config._names import PLACE_VARIABLES as PLACE_VARIABLES
 from nexi.config._names import ROLES as ROLES
 from nexi.config._names import EndpointRole as EndpointRole
 from nexi.config._names import name_service as name_service
 from nexi.config._values import hide_password as hide_password
-from nexi.config._values import mask_key as mask_key
 from nexi.config._values import parse_site as parse_site
-from nexi.config.fields import ALWAYS_SAVED as ALWAYS_SAVED
 from nexi.config.fields import CHECKS as CHECKS
-from nexi.config.fields import DECLARATIONS as DECLARATIONS
 from nexi.config.fields import FIELD_VARIABLES as FIELD_VARIABLES
 from nexi.config.fields import LIST_SETTINGS as LIST_SETTINGS
 from nexi.config.fields import NAME_OR_LIST_SETTINGS as NAME_OR_LIST_SETTINGS
-from nexi.config.fields import SAVED as SAVED
 from nexi.config.fields import SECRET_SETTINGS as SECRET_SETTINGS
 from nexi.config.fields import TEXT_SETTINGS as TEXT_SETTINGS
 from nexi.config.fields import describe_unknown_keys as describe_unknown_keys
@@ -55,7 +48,6 @@ if TYPE_CHECKING:
     from nexi.config._setup import QUESTIONS as QUESTIONS
     from nexi.config._setup import SEARXNG_QUESTION as SEARXNG_QUESTION
     from nexi.config._setup import ModelOffer as ModelOffer
-    from nexi.config._setup import SetupQuestion as SetupQuestion
     from nexi.config._setup import ensure_config as ensure_config
     from nexi.config._setup import run_first_time_setup as run_first_time_setup
 
@@ -64,14 +56,10 @@ EXTRACTOR_PROMPT_TEMPLATE: str
 COMPACTION_PROMPT_TEMPLATE: str
 
 _PROMPTS = (
-    "COMPACTION_PROMPT_TEMPLATE",
-    "DEFAULT_SYSTEM_PROMPT_TEMPLATE",
-    "EXTRACTOR_PROMPT_TEMPLATE",
-    "get_compaction_prompt",
-    "get_extractor_prompt",
-    "get_system_prompt",
+    *("COMPACTION_PROMPT_TEMPLATE", "DEFAULT_SYSTEM_PROMPT_TEMPLATE", "EXTRACTOR_PROMPT_TEMPLATE"),
+    *("get_compaction_prompt", "get_extractor_prompt", "get_system_prompt"),
 )
-_SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "SetupQuestion", "ensure_config", "run_first_time_setup")
+_SETUP = ("ModelOffer", "QUESTIONS", "SEARXNG_QUESTION", "ensure_config", "run_first_time_setup")
 _LAZY = {**dict.fromkeys(_PROMPTS, "_prompts"), **dict.fromkeys(_SETUP, "_setup")}
 
 

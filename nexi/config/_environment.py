@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,8 @@ def _parse_variable(name: str, value: str) -> Any:
     default = getattr(Settings, name, "")
     if isinstance(default, bool):
         return BOOLEANS.get(value.lower(), value)
-    if isinstance(default, int | float):
-        try:
-            return type(default)(value)
-        except ValueError:
-            return value
+    with suppress(ValueError):
+        return type(default)(value) if isinstance(default, int | float) else value
     return value
 
 
@@ -117,8 +115,5 @@ def _user_folder(env: Mapping[str, str], *, windows: bool = False) -> Path:
     name = "USERPROFILE" if windows else "HOME"
     if folder := env.get(name, "").strip():
         return Path(folder).absolute()
-    raise ConfigError(
-        "nexi does not know where to keep its files",
-        cause=f"{name} is not set",
-        fix="set NEXI_HOME to a folder you can write to, for example NEXI_HOME=/var/lib/nexi",
-    )
+    fix = "set NEXI_HOME to a folder you can write to, for example NEXI_HOME=/var/lib/nexi"
+    raise ConfigError("nexi does not know where to keep its files", cause=f"{name} is not set", fix=fix)

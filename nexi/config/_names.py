@@ -20,19 +20,8 @@ OLD_NAMES = {"max_timeout": "time_target"}
 FREE_BACKENDS = ("services",)
 KEYED_BACKENDS = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
 KEY_HOSTS = {"openrouter.ai": "openrouter", "api.openai.com": "openai"}
-KEY_VARIABLES = {
-    "openai": "OPENAI_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "jina": "JINA_API_KEY",
-    "tavily": "TAVILY_API_KEY",
-    "brave": "BRAVE_API_KEY",
-    "exa": "EXA_API_KEY",
-    "serper": "SERPER_API_KEY",
-    "firecrawl": "FIRECRAWL_API_KEY",
-    "stackexchange": "STACKEXCHANGE_API_KEY",
-    "qdrant": "QDRANT_API_KEY",
-    "embedding": "NEXI_EMBEDDING_API_KEY",
-}
+_KEY_OWNERS = ("openai", "openrouter", *KEYED_BACKENDS, "stackexchange", "qdrant")
+KEY_VARIABLES = {**{owner: f"{owner.upper()}_API_KEY" for owner in _KEY_OWNERS}, "embedding": "NEXI_EMBEDDING_API_KEY"}
 ALWAYS = "always"  # value of serve_token
 GUEST_PERSON = "guest"  # whose files are those of callers that a server does not know
 GUEST_KEEP_DAYS = 1

@@ -13,12 +13,8 @@ def get_system_prompt(effort: str, max_iter: int | None = None, *, today: str = 
     if effort not in EFFORT_LEVELS:
         raise ConfigError(f"there is no effort level {effort!r}", fix=f"use one of {', '.join(EFFORT_LEVELS)}")
     level = EFFORT_LEVELS[effort]
-    values = {
-        "today": today or "unknown",
-        "effort": effort,
-        "description": level["description"],
-        "max_iter": level["max_iter"] if max_iter is None else max_iter,
-    }
+    most = level["max_iter"] if max_iter is None else max_iter
+    values = {"today": today or "unknown", "effort": effort, "description": level["description"], "max_iter": most}
     folder = config.prompts_dir if config else None
     if config and config.system_prompt.strip():
         return render("custom_system", folder=folder, instructions=config.system_prompt.strip(), **values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -28,11 +29,6 @@ def parse_key(value: str | None) -> str:
     return (value or "").strip()
 
 
-def parse_prompt(value: str | None) -> str:
-    """The text as it is: its white space is the user's."""
-    return value or ""
-
-
 def parse_names(value: str | Iterable[str]) -> tuple[str, ...]:
     """A name, names separated by commas, or a list of names."""
     parts = value.split(",") if isinstance(value, str) else value
@@ -49,12 +45,11 @@ def deduplicate_keys(*keys: str) -> Keys:
 
 def split_url(url: str) -> SplitResult | None:
     """The parts of the URL; None if it is malformed."""
-    try:
+    with suppress(ValueError):
         parts = urlsplit(url)
         _ = parts.port
-    except ValueError:
-        return None
-    return parts
+        return parts
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -95,10 +90,8 @@ def complete_url(address: str) -> str:
 
 def hide_password(url: str) -> str:
     parts = split_url(url)
-    if parts is None:
-        return "…"
-    if "@" not in parts.netloc:
-        return url
+    if parts is None or "@" not in parts.netloc:
+        return "…" if parts is None else url
     return parts._replace(netloc=f"…@{parts.netloc.rpartition('@')[2]}").geturl()
 
 

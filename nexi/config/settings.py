@@ -196,12 +196,9 @@ class Config(Settings):
 
     def keys_for(self, provider: str) -> Keys:
         """The keys of a search or fetch provider, in the order to try them."""
-        keys = parse_keys(self.api_keys.get(provider, ""))
-        if provider == "jina":
-            keys = (self.jina_key, *keys)
-            if self._is_explicit("jina_key"):
-                return deduplicate_keys(*keys)
-        return deduplicate_keys(self.origin.env_keys.get(provider, ""), *keys)
+        of_jina = (self.jina_key,) if provider == "jina" else ()
+        of_environment = "" if of_jina and self._is_explicit("jina_key") else self.origin.env_keys.get(provider, "")
+        return deduplicate_keys(of_environment, *of_jina, *parse_keys(self.api_keys.get(provider, "")))
 
     def search_chain(self) -> tuple[str, ...]:
         if names := parse_names(self.search_backend):

@@ -26,10 +26,10 @@ from nexi.answers.echoes import drop_prompt_text
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.digest import AFTER_CITATION, content_stems
+from nexi.research._digest import AFTER_CITATION, content_stems
+from nexi.research._stream import LEAKED_TAGS
 from nexi.research.evaluator import EvaluationLimits, cut_to_bytes
 from nexi.research.outline import MAX_SECTION_WORDS, MIN_SECTIONS, Section, section_words
-from nexi.research.stream import LEAKED_TAGS
 from nexi.research.titles import make_title
 from nexi.text.sentences import sentence_bounds
 from nexi.token_counter import BYTES_PER_TOKEN
@@ -95,13 +95,9 @@ class SectionWriter:
             return SectionedReport("")
         findings = list_findings(section, self.reports)
         numbers = {page.number for page in evidence}.union(*map(extract_citation_markers, findings))
-        rules = render(
-            "section",
-            folder=self.limits.prompts_folder,
-            question=self.question,
-            outline="\n".join(f"- {s.heading}" for s in self.sections),
-            most_words=section_words(self.limits.words, len(self.sections)),
-        )
+        outline = "\n".join(f"- {s.heading}" for s in self.sections)
+        words = section_words(self.limits.words, len(self.sections))
+        rules = render("section", folder=self.limits.prompts_folder, question=self.question, outline=outline, most_words=words)
         room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
         sizes = accumulate(len(f"- {finding}\n".encode()) for finding in findings)
         most_bytes = min(MAX_FINDINGS_BYTES, room // 4)
@@ -154,9 +150,7 @@ def _reply_tokens(limits: EvaluationLimits) -> int:
 
 def clean_section(reply: str, numbers: set[int]) -> str:
     """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers."""
-    body = LEAKED_TAGS.sub("", reply).strip()
-    fenced = _FENCED.match(body)
-    body = fenced[1] if fenced else body
+    body = _FENCED.sub(r"\1", LEAKED_TAGS.sub("", reply).strip())
     if is_no_answer(body):
         return ""
     body, _ = drop_unknown(strip_sources_section(normalise_markers(drop_prompt_text(body))), numbers)

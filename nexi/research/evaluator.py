@@ -17,10 +17,10 @@ from nexi.answers.citations import extract_citation_markers
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.digest import build_digest, content_stems, is_covered
+from nexi.research._digest import build_digest, content_stems, is_covered
+from nexi.research._stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
 from nexi.research.outline import MIN_SECTIONS, Section, most_sections, parse_gaps, parse_outline, parse_title
-from nexi.research.state import MAX_TASKS, EvaluateStep, Researcher, ResearchState
-from nexi.research.stream import LEAKED_TAGS, MAX_PROSE_CHARS, ReportStream
+from nexi.research.state import MAX_TASKS, EvaluateStep, ResearchState
 from nexi.structured.json_reader import as_mapping, find_values
 from nexi.text.words import drop_stop_words
 from nexi.token_counter import BYTES_PER_TOKEN
@@ -53,17 +53,14 @@ class RoundJudgement(Struct, frozen=True):
 
 
 class EvaluationLimits(Struct, frozen=True):
-    """The limits of one evaluation. `budget_note` is a sentence for the model on what is left of the budget.
-
-    With `plans_sections` the model is asked for an outline first, instead of the whole report.
-    """
+    """The limits of one evaluation. `budget_note` is a sentence for the model on what is left of the budget."""
 
     window: int
     max_tokens: int
     budget_note: str = ""
     prompts_folder: Path | None = None
     deadline: float | None = None
-    plans_sections: bool = False
+    plans_sections: bool = False  # asks for an outline first, instead of the whole report
     words: int = 0  # that the report should have; 0 leaves it to the evidence
     instructions: str = ""
 
@@ -100,16 +97,12 @@ async def evaluate_round(
 async def _request_judgement(
     messages: Sequence[Message], llm: LLM, limits: EvaluationLimits, release: Release | None, *, may_retry: bool = True
 ) -> RoundJudgement:
-    """Ask the model. A reply that breaks off before any of it was released is requested once more; one that breaks off later
-    is the report as far as it came."""
+    """Ask the model, once more where a reply breaks off unreleased; a released one is the report as far as it came."""
     stream = ReportStream(release or (lambda _: None))
     try:
+        on_text = stream.receive if release else None
         reply = await llm.complete(
-            messages,
-            max_tokens=limits.max_tokens,
-            temperature=0.2,
-            deadline=limits.deadline,
-            on_text=stream.receive if release else None,
+            messages, max_tokens=limits.max_tokens, temperature=0.2, deadline=limits.deadline, on_text=on_text
         )
     except LLMError as error:
         if stream.released:
@@ -124,9 +117,7 @@ async def _request_judgement(
 
 def _parse_judgement(text: str) -> RoundJudgement:
     """Parse a reply: a delegation or an outline, bare, fenced or after a few words; every other reply is the report."""
-    clean = LEAKED_TAGS.sub("", text)
-    fenced = _FENCED.match(clean)
-    body = (fenced[1] if fenced else clean).strip()
+    body = _FENCED.sub(r"\1", LEAKED_TAGS.sub("", text)).strip()
     values = find_values(body[:MAX_DELEGATION_CHARS])
     action = next((v for v in values if as_mapping(v.value).get("action") in ("delegate", "outline")), None)
     # a report with a heading may quote a delegation and is none
@@ -144,24 +135,15 @@ def _parse_judgement(text: str) -> RoundJudgement:
 
 
 def build_messages(state: ResearchState, may_delegate: bool, limits: EvaluationLimits) -> list[Message]:
-    """Build the request that judges a round."""
     folder = limits.prompts_folder
     choice = (
         render("may_delegate", folder=folder, most_tasks=MAX_TASKS) if may_delegate else render("must_write", folder=folder)
     )
+    agenda = "\n".join(f"- {task}" for task in state.agenda)
+    values = {"question": state.question, "agenda": agenda, "budget": limits.budget_note, "choice": choice.strip()}
+    rounds = {"round": state.round, "target": state.target_rounds, "most": state.max_rounds}
     sections = {"least_sections": MIN_SECTIONS, "most_sections": most_sections(limits.words)} if limits.plans_sections else {}
-    rules = render(
-        "outline" if limits.plans_sections else "evaluator",
-        folder=folder,
-        question=state.question,
-        agenda="\n".join(f"- {task}" for task in state.agenda),
-        round=state.round,
-        target=state.target_rounds,
-        most=state.max_rounds,
-        budget=limits.budget_note,
-        choice=choice.strip(),
-        **sections,
-    )
+    rules = render("outline" if limits.plans_sections else "evaluator", folder=folder, **values, **rounds, **sections)
     # every report, each cut to its share of the context window, and the researchers that failed
     room = (limits.window - limits.max_tokens - limits.prompt_tokens) * BYTES_PER_TOKEN
     share = max(MIN_REPORT_BYTES, room // max(1, len(state.reported_researchers)))
@@ -179,17 +161,13 @@ def cut_to_bytes(text: str, max_bytes: int) -> str:
 
 def judge_without_model(state: ResearchState, step: EvaluateStep, *, quoted: bool = False) -> RoundJudgement:
     """Delegate tasks that no report covers once more, then make a digest of the reports, which may be quotations (`quoted`)."""
-    open_tasks = _find_uncovered_tasks(state) if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS else []
-    if open_tasks:
-        return RoundJudgement("delegate", tuple(open_tasks[:MAX_TASKS]), by="built-in")
+    if step.may_delegate and state.round < MAX_BUILT_IN_ROUNDS:
+        cited = [content_stems(r.report) for r in state.reported_researchers if extract_citation_markers(r.report)]
+        open_tasks = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]
+        if open_tasks:
+            queries = tuple(drop_stop_words(task) or task for task in open_tasks[:MAX_TASKS])
+            return RoundJudgement("delegate", queries, by="built-in")
     return RoundJudgement("synthesise", text=build_digest(state, quoted=quoted), by="built-in")
-
-
-def _find_uncovered_tasks(state: ResearchState) -> list[str]:
-    """Find agenda items whose words no cited report covers, as queries of those words."""
-    cited = [content_stems(r.report) for r in state.reported_researchers if extract_citation_markers(r.report)]
-    open_tasks = [task for task in state.agenda if not any(is_covered(content_stems(task), words) for words in cited)]
-    return [drop_stop_words(task) or task for task in open_tasks]
 
 
 _LIMIT_SENTENCES = {
@@ -205,8 +183,3 @@ def describe_budget(state: ResearchState, *, names_limit: bool = True) -> str:
     if state.limit:
         return _LIMIT_SENTENCES.get(state.limit, SPENT) if names_limit else SPENT
     return "More than 80 % of the budget is used: finish soon." if state.is_near_limit else ""
-
-
-def sort_researchers(researchers: Sequence[Researcher]) -> list[Researcher]:
-    """Sort by round, then by number within the round."""
-    return sorted(researchers, key=lambda r: tuple(int(part) for part in r.id.split(".")))

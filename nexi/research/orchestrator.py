@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
@@ -24,17 +23,9 @@ from nexi.errors import NexiError, NoEvidenceError, ResearchError, StoppedError
 from nexi.model import MeteredLLM
 from nexi.notices import Notice
 from nexi.ports import Clock, Emit
+from nexi.research import evaluator
 from nexi.research._sections import MAX_EVIDENCE_BYTES, TOKENS_PER_WORD, SectionWriter, list_findings, write_introduction
-from nexi.research.evaluator import (
-    CUT_OFF,
-    EvaluationLimits,
-    RoundJudgement,
-    build_messages,
-    describe_budget,
-    evaluate_round,
-    judge_without_model,
-    sort_researchers,
-)
+from nexi.research.evaluator import CUT_OFF, EvaluationLimits, RoundJudgement
 from nexi.research.outline import MAX_SECTION_WORDS, Section
 from nexi.research.planner import Agenda, PlanningContext, plan_by_parts, plan_research, split_question
 from nexi.research.reducer import next_step, reduce
@@ -105,7 +96,6 @@ class Orchestrator:
     estimate: Callable[[Agenda], str] = lambda _: ""
     concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_PARALLEL_RESEARCHERS))
     max_output_tokens: int = 8192
-    prompts_folder: Path | None = None
     words: int = 0  # that the report should have; 0 leaves it to the evidence
     writes_from_parts: bool = False  # a small model, which plans no report
     names_limit: bool = True  # to the evaluator
@@ -118,17 +108,11 @@ class Orchestrator:
     def __post_init__(self) -> None:
         # the part of the run's budget that the researchers may use
         budget = self.meter.budget
-        seconds, tokens, cost = (
-            None if limit is None else limit * RESEARCH_BUDGET_SHARE
-            for limit in (budget.max_seconds, budget.max_tokens, budget.max_cost)
-        )
-        share = Budget(
-            max_seconds=seconds,
-            max_tokens=None if tokens is None else int(tokens),
-            max_cost=cost,
-            max_model_calls=None if budget.max_model_calls is None else max(1, budget.max_model_calls - COORDINATOR_CALLS),
-            max_pages=budget.max_pages,
-        )
+        limits = (budget.max_seconds, budget.max_tokens, budget.max_cost)
+        seconds, tokens, cost = (None if limit is None else limit * RESEARCH_BUDGET_SHARE for limit in limits)
+        calls = None if budget.max_model_calls is None else max(1, budget.max_model_calls - COORDINATOR_CALLS)
+        whole_tokens = None if tokens is None else int(tokens)
+        share = Budget(None, seconds, whole_tokens, cost, max_model_calls=calls, max_pages=budget.max_pages)
         self._research_meter = self.meter.child(share, started=self.meter.started)
 
     def observe(self, fact: events.Fact) -> None:
@@ -182,28 +166,22 @@ class Orchestrator:
 
     async def _watch_limits(self) -> None:
         """Emit a limit that is reached or near; a recorded step of a resumed run costs nothing and comes first."""
-        if self.state.limit is not None:
-            return None
+        state, now = self.state, self.clock.monotonic()
+        if state.limit is not None:
+            return
         if self.recording.is_replay_only:
             # at the positions recorded in the log: before a researcher starts or a round is evaluated
-            place = (self.state.round - 1 if self.state.round else 0, len(self.state.researchers))
+            place = (state.round - 1 if state.round else 0, len(state.researchers))
             while not isinstance(next_step(self.state), WaitStep) and (limit := self.recording.next_limit(place)):
                 await self.emit(limit)
-            return None
-        now = self.clock.monotonic()
-        if self.stop.is_set():
-            return await self.emit(events.LimitReached(StopReason.CANCELLED))
-        if isinstance(next_step(self.state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up:
-            return None
-        if reason := self._research_meter.stop_reason(now):
-            return await self.emit(events.LimitReached(reason))
-        if (
-            self._research_meter.used_share(now) >= NEAR_LIMIT_SHARE
-            and not self.state.is_near_limit
-            and self.state.synthesis is None
-        ):
+        elif self.stop.is_set():
+            await self.emit(events.LimitReached(StopReason.CANCELLED))
+        elif isinstance(next_step(state), PlanStep | EvaluateStep) and self.recording.for_agent("").is_catching_up:
+            return
+        elif reason := self._research_meter.stop_reason(now):
+            await self.emit(events.LimitReached(reason))
+        elif self._research_meter.used_share(now) >= NEAR_LIMIT_SHARE and not state.is_near_limit and state.synthesis is None:
             await self.emit(events.LimitNear())
-        return None
 
     async def _make_plan(self) -> None:
         self.emit.delta(events.StatusDelta("planning"))
@@ -252,12 +230,10 @@ class Orchestrator:
         budget = Budget(max_iterations=MAX_RESEARCHER_ITERATIONS, max_tokens=tokens, max_pages=pages)
         for researcher in self.state.running_researchers:
             if researcher.id not in self._researcher_tasks:
-                task = self._build_task(researcher)
                 meter = self._research_meter.child(budget, started=self.clock.monotonic())
+                work = self._build_task(researcher).run(self.factory, meter)
                 self._researcher_meters[researcher.id] = meter
-                self._researcher_tasks[researcher.id] = tasks.create_task(
-                    task.run(self.factory, meter), name=f"researcher {researcher.id}"
-                )
+                self._researcher_tasks[researcher.id] = tasks.create_task(work, name=f"researcher {researcher.id}")
         running = self.state.running_researchers
         if total.max_tokens is None or not running:
             return
@@ -273,15 +249,13 @@ class Orchestrator:
             researcher,
             self.state.question,
             self.shared,
-            lambda: sort_researchers(self.state.reported_researchers),
+            lambda: self.state.reported_researchers,
             self.emit,
             self.recording.for_agent(researcher.id),
-            self.planning.today,
+            self.planning,
             self.factory.coordinator_llm().max_context,
-            self.prompts_folder,
             offsets_s[researcher.id] - min(offsets_s.values()),
             self.concurrency,
-            self.planning.instructions,
         )
 
     async def _wait_for_researcher(self) -> None:
@@ -302,7 +276,7 @@ class Orchestrator:
         if coordinator.name == EXTRACTIVE:
             judgement = await self._judge_by_quotations(step)
         elif self.state.limit is StopReason.CANCELLED and not self._has_recorded_evaluation(coordinator, step):
-            judgement = judge_without_model(self.state, step)  # who stops a run does not wait for the model
+            judgement = evaluator.judge_without_model(self.state, step)  # who stops a run does not wait for the model
         else:
             by_parts = self.writes_from_parts and not self._has_recorded_evaluation(coordinator, step)
             judging = self._judge_by_parts(step, coordinator) if by_parts else self._judge_by_model(step, coordinator)
@@ -321,9 +295,9 @@ class Orchestrator:
         limits = self._evaluation_limits(coordinator)
         reason = self._find_one_call_reason(coordinator)
         if not self._has_recorded_evaluation(coordinator, step):
-            has_own_prompt = self.prompts_folder is not None and (self.prompts_folder / "evaluator.md").is_file()
+            has_own_prompt = limits.prompts_folder is not None and (limits.prompts_folder / "evaluator.md").is_file()
             limits = replace(limits, plans_sections=self.state.limit is None and not reason and not has_own_prompt)
-        judgement = await evaluate_round(self.state, step, coordinator, limits, self._stream_report)
+        judgement = await evaluator.evaluate_round(self.state, step, coordinator, limits, self._stream_report)
         if judgement.decision == "outline":
             return await self._write_sections(step, judgement, coordinator)
         if judgement.decision == "synthesise" and judgement.by == "model" and reason and self.state.limit is None:
@@ -334,19 +308,16 @@ class Orchestrator:
         return judgement
 
     def _evaluation_limits(self, coordinator: MeteredLLM) -> EvaluationLimits:
-        return EvaluationLimits(
-            coordinator.max_context,
-            min(self.max_output_tokens, coordinator.max_context // 4),
-            describe_budget(self.state, names_limit=self.names_limit),
-            self.prompts_folder,
-            None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S),
-            words=self.words,
-            instructions=self.planning.instructions,
-        )
+        window, folder, instructions = coordinator.max_context, self.planning.prompts_folder, self.planning.instructions
+        budget_note = evaluator.describe_budget(self.state, names_limit=self.names_limit)
+        most = min(self.max_output_tokens, window // 4)
+        deadline = None if self.meter.deadline is None else self.meter.deadline + self.meter.grace(GRACE_S)
+        return EvaluationLimits(window, most, budget_note, folder, deadline, words=self.words, instructions=instructions)
 
     def _has_recorded_evaluation(self, coordinator: MeteredLLM, step: EvaluateStep) -> bool:
         """Whether the log holds an evaluation that asked for the whole report, which is then repeated as it was."""
-        return coordinator.has_recorded(build_messages(self.state, step.may_delegate, self._evaluation_limits(coordinator)))
+        messages = evaluator.build_messages(self.state, step.may_delegate, self._evaluation_limits(coordinator))
+        return coordinator.has_recorded(messages)
 
     def _find_one_call_reason(self, coordinator: MeteredLLM) -> str:
         """Say why the report cannot be written section by section; "" where it can. Without a clock, so that it replays."""
@@ -372,7 +343,7 @@ class Orchestrator:
     async def _write_sections(self, step: EvaluateStep, outline: RoundJudgement, coordinator: MeteredLLM) -> RoundJudgement:
         """Write the report section by section; without evidence for any of them, the reports themselves become a digest."""
         sections = outline.sections
-        reports = [r.report for r in sort_researchers(self.state.reported_researchers)]
+        reports = [r.report for r in self.state.reported_researchers]
         findings = [list_findings(section, reports) for section in sections]
         evidence = await asyncio.to_thread(self.factory.find_evidence, sections, findings)
         writer = SectionWriter(
@@ -389,7 +360,7 @@ class Orchestrator:
         )
         report = await writer.write_report()
         if not report.text or len(report.quoted) + len(report.missing) == len(sections):
-            return judge_without_model(self.state, EvaluateStep(step.round, may_delegate=False))
+            return evaluator.judge_without_model(self.state, EvaluateStep(step.round, may_delegate=False))
         if report.quoted:
             reason = report.reason or Notice("report.not_found", "what the model wrote was not found in the pages")
             quoted = Notice(
@@ -403,7 +374,7 @@ class Orchestrator:
 
     async def _judge_by_quotations(self, step: EvaluateStep) -> RoundJudgement:
         """Judge a round of the built-in model; the report on a broad question quotes the pages part by part."""
-        judgement = judge_without_model(self.state, step, quoted=True)
+        judgement = evaluator.judge_without_model(self.state, step, quoted=True)
         if judgement.decision != "synthesise":
             return judgement
         question = self.state.question
@@ -422,24 +393,22 @@ class Orchestrator:
     async def _finish_report(self, step: FinishStep) -> Answer:
         """Check and release the rest of the report; streamed parts are already shown."""
         checker = self._checker or self.factory.build_report_checker()
-        gaps: list[tuple[str, str]] = []  # what the report lacks, and why
+        warn = checker.context.warn  # of what the report lacks, and why
         if limit := self.state.limit:
             reason = _LIMIT_DESCRIPTIONS[limit]
             partial = Notice("report.partial", "{reason}; the report uses what was found until then", reason=reason)
-            gaps.append((limit.value, partial))
+            await warn(limit.value, partial)
         for r in self.state.researchers:
             if r.status == "failed":
                 failure = Notice("task.failed", "nothing was found out on: {task} ({reason})", task=r.task, reason=r.reason)
-                gaps.append(("not_researched", failure))
+                await warn("not_researched", failure)
         if self.state.written_by == CUT_OFF:
             unfinished = Notice(
                 "report.unfinished", "the model stopped writing before the report was complete; nexi resume asks it again"
             )
-            gaps.append(("cut", unfinished))
+            await warn("cut", unfinished)
         for task in self.state.pending_tasks if limit else ():
-            gaps.append(("not_researched", Notice("task.not_researched", "not researched: {task}", task=task)))
-        for code, message in gaps:
-            await checker.context.warn(code, message)
+            await warn("not_researched", Notice("task.not_researched", "not researched: {task}", task=task))
         stop = self.state.limit or StopReason.FINAL_ANSWER
         has_model = not (self.factory.coordinator_llm().name == EXTRACTIVE or self.writes_from_parts)
         if not self.state.limit and has_model and self.state.written_by != "model":

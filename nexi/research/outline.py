@@ -98,9 +98,8 @@ def choose_evidence(
 ) -> list[list[PageView]]:
     """The passages of each section, those on its subject first, as views of their pages.
 
-    What was found on a section is looked up again in its pages, so that the writer sees the words of the page and not only the
-    notes. A section without a page that can be read has all of them. Of a section whose pages share no word with it, they
-    open it.
+    What was found on a section is looked up again in its pages, so that the writer sees their words and not only the notes. A
+    section without a page that can be read has all of them. Pages that share no word with their section open it.
     """
     views = {page.number: page for page in pages if page.text and not page.error and page.number > 0}
     snapshots = {number: prepare(view.text, view.url) for number, view in views.items()}

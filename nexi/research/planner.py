@@ -97,54 +97,54 @@ class Agenda(Struct, frozen=True):
 
 
 class PlanningContext(Struct, frozen=True):
-    """What the model is told besides the question; with depth 0 it chooses the complexity.
-
-    `instructions` are those of the user for every model of the run, as they follow its rules.
-    """
+    """What the model is told besides the question; with depth 0 it chooses the complexity."""
 
     today: str
     depth: int = 0
     conversation: str = ""
     prompts_folder: Path | None = None
     deadline: float | None = None
-    instructions: str = ""
+    instructions: str = ""  # of the user for every model of the run, as they follow its rules
 
 
 async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Agenda:
     """Make an agenda with the model or, if it fails, from the parts of the question."""
-    depth = (
-        f"The complexity is given: {context.depth}." if context.depth else "Choose the lowest that does the question justice."
-    )
+    lowest = "Choose the lowest that does the question justice."
+    depth = f"The complexity is given: {context.depth}." if context.depth else lowest
     rules = render("planner", folder=context.prompts_folder, depth=depth, today=context.today) + context.instructions
     before = f"The conversation so far:\n{context.conversation[-MAX_CONVERSATION_CHARS:]}\n\n" if context.conversation else ""
+    messages = [Message("system", rules), Message("user", f"{before}Question: {question}")]
     try:
         reply = await llm.complete(
-            [Message("system", rules), Message("user", f"{before}Question: {question}")],
-            max_tokens=MAX_PLAN_TOKENS,
-            temperature=0.2,
-            deadline=context.deadline,
-            schema=SCHEMA,
+            messages, max_tokens=MAX_PLAN_TOKENS, temperature=0.2, deadline=context.deadline, schema=SCHEMA
         )
     except LLMError as error:
         return plan_by_parts(question, context, "built-in" if error.code == "unsupported" else "fallback")
-    if agenda := parse_agenda(reply.text, context.depth):
+    if agenda := _parse_agenda(reply.text, context.depth):
         return replace(agenda, tasks=tuple(_name_subject(task, question) for task in agenda.tasks))
     return plan_by_parts(question, context, "fallback")
 
 
 def plan_by_parts(question: str, context: PlanningContext, by: str = "built-in") -> Agenda:
     """Make an agenda from the parts of the question, for a model that is too small to plan or that failed."""
-    return build_fallback_agenda(resolve_from_conversation(question, context.conversation), context.depth, by=by)
+    return _build_fallback_agenda(_resolve_from_conversation(question, context.conversation), context.depth, by=by)
 
 
-def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
+def _parse_agenda(text: str, depth: int = 0) -> Agenda | None:
     """Parse the agenda in a reply: JSON in any of the shapes models use, or a plain list; None where there is none."""
     try:
         value: object = parse_lenient(text)
     except ValueError:
         value = None
-    tasks = _parse_tasks(value) or [m[1] for m in _BULLET.finditer(text)]
-    tasks = list(dict.fromkeys(t for t in (_clean_task(task) for task in tasks) if t))
+    entries = value
+    if isinstance(value, Mapping):
+        entries = next((value[key] for key in LIST_KEYS if isinstance(value.get(key), list)), None)
+    texts = []
+    for entry in entries if isinstance(entries, list) else ():
+        is_object = isinstance(entry, Mapping)
+        texts.append(next((entry[k] for k in TEXT_KEYS if isinstance(entry.get(k), str)), "") if is_object else entry)
+    texts = [t for t in texts if isinstance(t, str) and t] or [match[1] for match in _BULLET.finditer(text)]
+    tasks = list(dict.fromkeys(filter(None, map(_clean_task, texts))))
     if not tasks:
         return None
     given = value.get("complexity") if isinstance(value, Mapping) else None
@@ -154,29 +154,19 @@ def parse_agenda(text: str, depth: int = 0) -> Agenda | None:
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity)
 
 
-def _parse_tasks(value: object) -> list[str]:
-    if isinstance(value, Mapping):
-        value = next((value[key] for key in LIST_KEYS if isinstance(value.get(key), list)), None)
-    if not isinstance(value, list):
-        return []
-    texts = [next((v[k] for k in TEXT_KEYS if isinstance(v.get(k), str)), "") if isinstance(v, Mapping) else v for v in value]
-    return [text for text in texts if isinstance(text, str) and text]
-
-
 def _complexity_for_tasks(tasks: int) -> int:
     return next((c for c, count in FIRST_RESEARCHERS.items() if tasks <= count), max(FIRST_RESEARCHERS))
 
 
-def build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback") -> Agenda:
+def _build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback") -> Agenda:
     """Make an agenda of the question and its parts, or of the names in a question of one part."""
     whole = _clean_task(question)
-    parts = split_question(question)
-    names = find_names(question)
+    parts, names = split_question(question), find_names(question)
     subject = find_subject(whole).split()
     # "Amazon" alone is not what "Why does the Amazon rainforest burn" is about.
     whole_names = [n for n in names if " " in n] or [n for n in names if n not in subject or subject[-1] == n]
     candidates = [whole, *(parts if len(parts) > 1 else whole_names)]
-    tasks = list(dict.fromkeys(t for t in map(_clean_task, candidates) if t)) or ["the question"]
+    tasks = list(dict.fromkeys(filter(None, map(_clean_task, candidates)))) or ["the question"]
     complexity = depth or _complexity_for_tasks(1 + max(len(parts), min(len(names), MAX_NAMES)))
     return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity, by)
 
@@ -194,7 +184,7 @@ def split_question(question: str) -> list[str]:
     questions = [part for part in parts if _asks_something(part)]
     # What came before a colon, and what is named in it: "the history of the Huguenots". The latest comes first.
     subjects = [name for topic in topics if topic for name in (topic, topic.partition(" of ")[2]) if name]
-    subject = next(iter(subjects), "") or (find_topic(questions[0]) if len(questions) > 1 and not topic else "")
+    subject = next(iter(subjects), "") or (_find_topic(questions[0]) if len(questions) > 1 and not topic else "")
     names = find_names(question) if asking == [question] else next(filter(None, map(find_names, sentences)), [])
     items = _split_list(questions[0]) or ([] if subjects else split_enumeration(questions[0])) if len(questions) == 1 else []
     if len(items) > 1:
@@ -225,7 +215,7 @@ def _split_list(request: str) -> list[str]:
     return [f"{item[:1].upper()}{item[1:]} ({match[1]})" for item in items if item] if match and len(items) > 1 else []
 
 
-def find_topic(part: str) -> str:
+def _find_topic(part: str) -> str:
     """What the other parts of a prompt are about, where this is its first: its subject, or itself where it asks for nothing."""
     if _QUESTION_WORD.search(part) or len(part.split()) > MAXTOPIC_WORDS:
         return find_subject(part)
@@ -272,9 +262,8 @@ def _list_asking(question: str) -> list[str]:
         return [question]
     asking = [s for s in sentences if COMMAND.match(s) or _QUESTION_WORD.search(s)]
     bare = [_FOR_WHOM.sub("", rest.rstrip(". ")) if (rest := COMMAND.sub("", s, count=1)) != s else s for s in asking]
-    return [s[:1].upper() + s[1:] for text in bare if (s := text if _QUESTION_WORD.match(text) else text.rstrip(". "))] or [
-        question
-    ]
+    requests = [text if _QUESTION_WORD.match(text) else text.rstrip(". ") for text in bare]
+    return [text[:1].upper() + text[1:] for text in requests if text] or [question]
 
 
 def _split_conjunctions(sentence: str) -> list[str]:
@@ -324,7 +313,7 @@ def _clean_task(task: str) -> str:
     return " ".join(task.replace("**", "").split())[:MAX_TASK_CHARS]
 
 
-def resolve_from_conversation(question: str, conversation: str) -> str:
+def _resolve_from_conversation(question: str, conversation: str) -> str:
     """Complete a question that names nothing with the name from the last question that has one."""
     questions = [line.removeprefix(QUESTION_PREFIX) for line in conversation.splitlines() if line.startswith(QUESTION_PREFIX)]
     names = next((names_in_text for text in reversed(questions) if (names_in_text := find_names(text))), [])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -43,21 +43,28 @@ from nexi.urls import host_of, is_web_url
 __all__ = ["fold", "next_step", "reduce"]
 
 ACTION_CHARS = 200
+_RUN_FACTS = (
+    *(events.RunStarted, events.AgendaProposed, events.AgendaSet, events.RoundEvaluated),
+    *(events.LimitNear, events.LimitReached, events.RunFinished, events.RunFailed),
+)
+_RESEARCHER_FACTS = (
+    *(events.ResearcherStarted, events.ReportsShared, events.ResearcherReported, events.ResearcherFailed),
+    *(events.ModelReplied, events.ModelFailed, events.ToolStarted, events.ToolFinished),
+)
 
 
 def fold(facts: Iterable[events.Fact], state: ResearchState | None = None) -> ResearchState:
-    """Return the state after these facts."""
     return functools.reduce(reduce, facts, state or ResearchState())
 
 
 def reduce(state: ResearchState, fact: events.Fact) -> ResearchState:
     """Return the state after one more fact. Raises ResearchError for a fact that must not happen in this state."""
-    rule = RULES.get(type(fact))
-    if rule is None:
+    is_of_researcher = isinstance(fact, _RESEARCHER_FACTS)
+    if not is_of_researcher and not isinstance(fact, _RUN_FACTS):
         return state
     if state.status in ("completed", "failed"):
         raise _impossible_fact(fact, "the run has ended")
-    return _with_progress(state, rule(state, fact))
+    return _with_progress(state, _apply_to_researcher(state, fact) if is_of_researcher else _apply_to_run(state, fact))
 
 
 def next_step(state: ResearchState) -> Step:
@@ -90,49 +97,85 @@ def _tasks_to_start(state: ResearchState) -> tuple[tuple[str, str], ...]:
     return tuple((f"{state.round}.{started + n}", task) for n, task in enumerate(state.pending_tasks[:free], 1))
 
 
-# one rule for each kind of fact
+def _apply_to_run(state: ResearchState, fact: events.Fact) -> ResearchState:
+    match fact:
+        case events.RunStarted():
+            if state.question:
+                raise _impossible_fact(fact, "the run has already begun")
+            return replace(state, question=fact.query)
+        case events.AgendaProposed() | events.AgendaSet():
+            if state.status != "planning":
+                raise _impossible_fact(fact, "the agenda is already set")
+            if isinstance(fact, events.AgendaSet) and fact.complexity not in TARGET_ROUNDS:
+                raise _impossible_fact(fact, f"its complexity is {fact.complexity}, not 1, 2 or 3")
+            _check_tasks(fact, fact.tasks)
+            if isinstance(fact, events.AgendaProposed):
+                return replace(state, proposed=fact.tasks)
+            agenda, complexity = fact.tasks, fact.complexity
+            return replace(state, status="researching", complexity=complexity, agenda=agenda, round=1, pending_tasks=agenda)
+        case events.RoundEvaluated():
+            step = next_step(state)
+            if not isinstance(step, EvaluateStep):
+                raise _impossible_fact(fact, "the round is not over")
+            if fact.round != state.round:
+                raise _impossible_fact(fact, f"the round is {state.round}")
+            if fact.decision == "synthesise":
+                return replace(state, synthesis=fact.text, written_by=fact.by)
+            if fact.decision != "delegate":
+                raise _impossible_fact(fact, f"{fact.decision!r} is no decision")
+            if not step.may_delegate:
+                raise _impossible_fact(fact, "no further round is allowed")
+            _check_tasks(fact, fact.tasks)
+            return replace(state, round=state.round + 1, pending_tasks=fact.tasks)
+        case events.LimitNear():
+            return replace(state, is_near_limit=True)
+        case events.LimitReached():
+            return replace(state, limit=state.limit or fact.stop)
+        case events.RunFinished():
+            if state.synthesis is None:
+                raise _impossible_fact(fact, "no report was written")
+            return replace(state, status="completed")
+        case events.RunFailed():
+            return replace(state, status="failed", reason=fact.message)
+    return state
 
 
-def _on_start(state: ResearchState, fact: events.RunStarted) -> ResearchState:
-    if state.question:
-        raise _impossible_fact(fact, "the run has already begun")
-    return replace(state, question=fact.query)
-
-
-def _on_proposal(state: ResearchState, fact: events.AgendaProposed) -> ResearchState:
-    if state.status != "planning":
-        raise _impossible_fact(fact, "the agenda is already set")
-    _check_tasks(fact, fact.tasks)
-    return replace(state, proposed=fact.tasks)
-
-
-def _on_agenda(state: ResearchState, fact: events.AgendaSet) -> ResearchState:
-    if state.status != "planning":
-        raise _impossible_fact(fact, "the agenda is already set")
-    if fact.complexity not in TARGET_ROUNDS:
-        raise _impossible_fact(fact, f"its complexity is {fact.complexity}, not 1, 2 or 3")
-    _check_tasks(fact, fact.tasks)
-    return replace(
-        state, status="researching", complexity=fact.complexity, agenda=fact.tasks, round=1, pending_tasks=fact.tasks
-    )
-
-
-def _on_researcher(state: ResearchState, fact: events.ResearcherStarted) -> ResearchState:
-    expected = dict(_tasks_to_start(state))
-    if state.status != "researching" or state.synthesis is not None:
-        raise _impossible_fact(fact, "no researcher may start now")
-    if fact.round != state.round or expected.get(fact.researcher) != fact.task or fact.task != state.pending_tasks[0]:
-        raise _impossible_fact(fact, f"researcher {fact.researcher} was not next")
-    started = Researcher(fact.researcher, fact.round, fact.task)
-    return replace(state, researchers=(*state.researchers, started), pending_tasks=state.pending_tasks[1:])
-
-
-def _on_tool_started(state: ResearchState, fact: events.ToolStarted) -> ResearchState:
-    if not fact.agent:
-        return state
-    return _replace_researcher(
-        state, _require_researcher(state, fact.agent, fact), last_action=describe_action(fact)[:ACTION_CHARS]
-    )
+def _apply_to_researcher(state: ResearchState, fact: events.Fact) -> ResearchState:
+    match fact:
+        case events.ResearcherStarted():
+            expected = dict(_tasks_to_start(state))
+            if state.status != "researching" or state.synthesis is not None:
+                raise _impossible_fact(fact, "no researcher may start now")
+            if fact.round != state.round or expected.get(fact.researcher) != fact.task or fact.task != state.pending_tasks[0]:
+                raise _impossible_fact(fact, f"researcher {fact.researcher} was not next")
+            started = Researcher(fact.researcher, fact.round, fact.task)
+            return replace(state, researchers=(*state.researchers, started), pending_tasks=state.pending_tasks[1:])
+        case events.ReportsShared():
+            _require_running(state, fact.researcher, fact)
+            finished = {r.id for r in state.reported_researchers}
+            if strangers := [name for name in fact.reports if name not in finished]:
+                raise _impossible_fact(fact, f"researcher {strangers[0]} has not reported")
+        case events.ResearcherReported():
+            who = _require_running(state, fact.researcher, fact)
+            return _replace_researcher(state, who, status="reported", report=fact.report)
+        case events.ResearcherFailed():
+            who, reason = _require_running(state, fact.researcher, fact), fact.message or fact.code
+            return _replace_researcher(state, who, status="failed", reason=reason, code=fact.code, fix=fact.fix)
+        case events.ModelReplied() | events.ModelFailed():
+            state = replace(state, usage=state.usage + fact.usage)
+            if fact.agent:
+                who = _require_researcher(state, fact.agent, fact)
+                return _replace_researcher(state, who, usage=who.usage + fact.usage)
+        case events.ToolStarted() if fact.agent:
+            who = _require_researcher(state, fact.agent, fact)
+            return _replace_researcher(state, who, last_action=describe_action(fact)[:ACTION_CHARS])
+        case events.ToolFinished() if fact.agent:
+            who = _require_researcher(state, fact.agent, fact)
+            if fact.name == SCRAPING_TOOL:
+                return _replace_researcher(state, who, scraped=min(who.scraped + 1, SCRAPING_CALLS))
+            if fact.name != REPORTING_TOOL:
+                return _replace_researcher(state, who, gathered=min(who.gathered + 1, GATHERING_CALLS))
+    return state
 
 
 def describe_action(fact: events.ToolStarted) -> str:
@@ -151,85 +194,6 @@ def describe_action(fact: events.ToolStarted) -> str:
 def _string_values(arguments: Mapping[str, Any], name: str) -> list[str]:
     value = arguments.get(name)
     return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
-
-
-def _on_tool_finished(state: ResearchState, fact: events.ToolFinished) -> ResearchState:
-    if not fact.agent:
-        return state
-    who = _require_researcher(state, fact.agent, fact)
-    if fact.name == SCRAPING_TOOL:
-        return _replace_researcher(state, who, scraped=min(who.scraped + 1, SCRAPING_CALLS))
-    if fact.name != REPORTING_TOOL:
-        return _replace_researcher(state, who, gathered=min(who.gathered + 1, GATHERING_CALLS))
-    return state
-
-
-def _on_reply(state: ResearchState, fact: events.ModelReplied | events.ModelFailed) -> ResearchState:
-    state = replace(state, usage=state.usage + fact.usage)
-    if not fact.agent:
-        return state
-    who = _require_researcher(state, fact.agent, fact)
-    return _replace_researcher(state, who, usage=who.usage + fact.usage)
-
-
-def _on_shared(state: ResearchState, fact: events.ReportsShared) -> ResearchState:
-    _require_running(state, fact.researcher, fact)
-    finished = {r.id for r in state.reported_researchers}
-    strangers = [name for name in fact.reports if name not in finished]
-    if strangers:
-        raise _impossible_fact(fact, f"researcher {strangers[0]} has not reported")
-    return state
-
-
-def _on_report(state: ResearchState, fact: events.ResearcherReported) -> ResearchState:
-    return _replace_researcher(state, _require_running(state, fact.researcher, fact), status="reported", report=fact.report)
-
-
-def _on_failure(state: ResearchState, fact: events.ResearcherFailed) -> ResearchState:
-    who = _require_running(state, fact.researcher, fact)
-    return _replace_researcher(state, who, status="failed", reason=fact.message or fact.code, code=fact.code, fix=fact.fix)
-
-
-def _on_evaluation(state: ResearchState, fact: events.RoundEvaluated) -> ResearchState:
-    step = next_step(state)
-    if not isinstance(step, EvaluateStep):
-        raise _impossible_fact(fact, "the round is not over")
-    if fact.round != state.round:
-        raise _impossible_fact(fact, f"the round is {state.round}")
-    if fact.decision == "synthesise":
-        return replace(state, synthesis=fact.text, written_by=fact.by)
-    if fact.decision != "delegate":
-        raise _impossible_fact(fact, f"{fact.decision!r} is no decision")
-    if not step.may_delegate:
-        raise _impossible_fact(fact, "no further round is allowed")
-    _check_tasks(fact, fact.tasks)
-    return replace(state, round=state.round + 1, pending_tasks=fact.tasks)
-
-
-def _on_end(state: ResearchState, fact: events.RunFinished) -> ResearchState:
-    if state.synthesis is None:
-        raise _impossible_fact(fact, "no report was written")
-    return replace(state, status="completed")
-
-
-RULES: Mapping[type[Any], Callable[[ResearchState, Any], ResearchState]] = {
-    events.RunStarted: _on_start,
-    events.AgendaProposed: _on_proposal,
-    events.AgendaSet: _on_agenda,
-    events.ResearcherStarted: _on_researcher,
-    events.ToolStarted: _on_tool_started,
-    events.ToolFinished: _on_tool_finished,
-    events.ModelReplied: _on_reply,
-    events.ModelFailed: _on_reply,
-    events.ReportsShared: _on_shared,
-    events.ResearcherReported: _on_report,
-    events.ResearcherFailed: _on_failure,
-    events.RoundEvaluated: _on_evaluation,
-    events.LimitNear: lambda state, _: replace(state, is_near_limit=True),
-    events.LimitReached: lambda state, fact: replace(state, limit=state.limit or fact.stop),
-    events.RunFinished: _on_end,
-    events.RunFailed: lambda state, fact: replace(state, status="failed", reason=fact.message),
-}
 
 
 def _with_progress(before: ResearchState, state: ResearchState) -> ResearchState:

@@ -16,15 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.answers.citations import (
-    UNREAD_PAGE,
-    clean_address,
-    clean_title,
-    drop_unknown,
-    extract_citation_markers,
-    outside_code,
-    strip_sources_section,
-)
+from nexi.answers import citations
 from nexi.answers.safe_markdown import make_inert
 from nexi.text.stopwords import STOP, language_of, word_set
 from nexi.text.words import find_words
@@ -87,16 +79,7 @@ def choose_folder(location: SaveLocation) -> PurePath:
 
 def make_file_name(question: str, letter: int, digit: int) -> str:
     """`nexi-research-{slug}-{letter}{digit}.md`; letter and digit distinguish reports on the same question."""
-    return f"{FILE_PREFIX}-{_make_slug(question)}-{LETTERS[letter % 26]}{digit % 10}.md"
-
-
-def is_report_name(name: str) -> bool:
-    """Whether a file has the name of a saved report."""
-    return name.startswith(f"{FILE_PREFIX}-") and name.endswith(".md")
-
-
-def _make_slug(question: str) -> str:
-    """Reduce a question to its telling words in letters and digits of any script, cut at a word boundary."""
+    # the slug: the telling words of the question in letters and digits of any script, cut at a word boundary
     plain = unicodedata.normalize("NFKC", question).casefold()
     words = [word for word in find_words(plain) if word not in STOP] or find_words(plain)
     slug = ""
@@ -105,7 +88,12 @@ def _make_slug(question: str) -> str:
             break
         slug = f"{slug}-{word}" if slug else word
     slug = slug or (words[0][:MAX_SLUG_CHARS] if words else "report")
-    return slug.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").rstrip("-")
+    slug = slug.encode()[:MAX_SLUG_BYTES].decode(errors="ignore").rstrip("-")
+    return f"{FILE_PREFIX}-{slug}-{LETTERS[letter % 26]}{digit % 10}.md"
+
+
+def is_report_name(name: str) -> bool:
+    return name.startswith(f"{FILE_PREFIX}-") and name.endswith(".md")
 
 
 def render_front_matter(fields: Mapping[str, Any]) -> str:
@@ -120,22 +108,22 @@ def render_document(text: str, sources: Sequence[Source], fields: Mapping[str, A
     """Render the whole file: front matter, report, sources, and the path it was saved under."""
     lines = []
     for s in sources:
-        address = f"<{clean_address(s.link)}>" if is_note_link(s.link) else clean_address(s.url)  # a note's program opens it
-        lines.append(f"[{s.number}] {clean_title(s.title) or clean_address(s.url)}  \n    {address}")
-    listed = "\n".join(lines)
-    parts = [render_front_matter(fields), text.strip(), f"## Sources\n\n{listed}" if listed else ""]
-    footer = f"---\n\n*Saved as `{path}`*" if path else ""
-    return "\n\n".join(part.strip() for part in (*parts, footer) if part.strip()) + "\n"
+        address = citations.clean_address(s.url)
+        link = f"<{citations.clean_address(s.link)}>" if is_note_link(s.link) else address  # a note's program opens it
+        lines.append(f"[{s.number}] {citations.clean_title(s.title) or address}  \n    {link}")
+    listed = "\n\n".join(("## Sources", "\n".join(lines))) if lines else ""
+    parts = (render_front_matter(fields), text, listed, f"---\n\n*Saved as `{path}`*" if path else "")
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedReport:
     """Repair what a reader should not see, and note what was repaired or looks wrong."""
     notes: list[str] = []
-    clean = outside_code(text, lambda part: _LEAKED.sub("", part))
+    clean = citations.outside_code(text, lambda part: _LEAKED.sub("", part))
     if clean != text:
         notes.append("tags of the model were left out")
-    body = strip_sources_section(clean)
-    body, dropped = drop_unknown(body, {s.number for s in sources}, stand_in=UNREAD_PAGE)
+    body = citations.strip_sources_section(clean)
+    body, dropped = citations.drop_unknown(body, {s.number for s in sources}, stand_in=citations.UNREAD_PAGE)
     if dropped:
         notes.append(f"citations without a source were left out: {', '.join(f'[{n}]' for n in sorted(set(dropped)))}")
     body, repeated = _drop_repeated_sections(body)
@@ -145,7 +133,7 @@ def lint_report(text: str, sources: Sequence[Source], question: str) -> LintedRe
         notes.append(f"the report seems to be in another language than the question ({script} letters, not {expected})")
     elif (script := language_of(body)) and (expected := language_of(question)) and script != expected:
         notes.append(f"the report seems to be in another language than the question ({script}, not {expected})")
-    cited = extract_citation_markers(body)
+    cited = citations.extract_citation_markers(body)
     return LintedReport(body.strip(), tuple(s for s in sources if s.number in cited), tuple(notes))
 
 

@@ -11,7 +11,6 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -24,8 +23,8 @@ from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, Researcher
 from nexi.ports import Emit
 from nexi.prompts import render
 from nexi.research.evaluator import cut_to_bytes
+from nexi.research.planner import PlanningContext
 from nexi.research.state import GATHERING_CALLS, REPORTING_TOOL, SCRAPING_TOOL, Researcher
-from nexi.research.tools import LinkPool
 from nexi.runs.private import PrivateTexts
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
@@ -45,7 +44,7 @@ class SharedResearchContext:
     book: CitationBook = field(default_factory=lambda: CitationBook(key=hit_key))
     pages: dict[str, Page] = field(default_factory=dict)
     private: PrivateTexts = field(default_factory=PrivateTexts)
-    link_pool: LinkPool = field(default_factory=LinkPool)
+    link_pool: dict[str, str] = field(default_factory=dict)  # who read each URL first, by its key
     finished: dict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
 
 
@@ -53,8 +52,7 @@ class _AgentEmit:
     """Adds the researcher's id to every fact. Deltas are dropped: a researcher's report is not shown to the user."""
 
     def __init__(self, emit: Emit, agent: str) -> None:
-        self._emit = emit
-        self._agent = agent
+        self._emit, self._agent = emit, agent
 
     async def __call__(self, fact: Fact) -> None:
         await self._emit(replace(fact, agent=self._agent) if "agent" in fact.__struct_fields__ else fact)
@@ -81,12 +79,10 @@ class ResearcherTask:
     get_reports: Callable[[], Sequence[Researcher]]
     emit: Emit
     replay: AgentReplay
-    today: str
+    planning: PlanningContext
     window: int
-    prompts_folder: Path | None = None
     delay_s: float = 0.0
     concurrency: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
-    instructions: str = ""
     _delivered: set[str] = field(default_factory=set)
     _delivered_bytes: int = 0
 
@@ -98,18 +94,15 @@ class ResearcherTask:
     async def _research_and_report(self, factory: ResearcherFactory, meter: Meter) -> None:
         await self.replay.pass_time(self.delay_s)
         me = self.researcher.id
-        session = self._open_session()
+        session = Session()
+        session.book, session.pages, session.private = self.shared.book.branch(), self.shared.pages, self.shared.private
         loop = factory.build_researcher(me, self.researcher.task, session, meter, self.shared, _AgentEmit(self.emit, me))
-        gathering = [f"`{s.name}`" for s in loop.toolbox.specs if s.name not in (SCRAPING_TOOL, REPORTING_TOOL)]
+        names = ", ".join(f"`{s.name}`" for s in loop.toolbox.specs if s.name not in (SCRAPING_TOOL, REPORTING_TOOL))
+        folder, today = self.planning.prompts_folder, self.planning.today
         rules = render(
-            "researcher",
-            folder=self.prompts_folder,
-            question=self.question,
-            gathering=GATHERING_CALLS,
-            gathering_tools=", ".join(gathering),
-            today=self.today,
+            "researcher", folder=folder, question=self.question, gathering=GATHERING_CALLS, gathering_tools=names, today=today
         )
-        session.messages.append(Message("system", rules + self.instructions))
+        session.messages.append(Message("system", rules + self.planning.instructions))
         session.messages += await self._collect_reports(0, session)
         session.add_question(self.researcher.task)
         try:
@@ -128,13 +121,6 @@ class ResearcherTask:
             return
         await self.emit(ResearcherReported(me, text[:MAX_SHARED_CHARS], answer.stop))
 
-    def _open_session(self) -> Session:
-        session = Session()
-        session.book = self.shared.book.branch()
-        session.pages = self.shared.pages
-        session.private = self.shared.private
-        return session
-
     async def _collect_reports(self, turn: int, session: Session) -> list[Message]:
         """Deliver new reports of other researchers in one message, so that the model does not take a report for its task."""
         recorded = self.replay.reports_at(turn)
@@ -149,15 +135,13 @@ class ResearcherTask:
         self._delivered |= set(names)
         room = int(self.window * MAX_SHARED_PART_OF_WINDOW) * BYTES_PER_TOKEN - self._delivered_bytes
         share = min(MAX_SHARED_CHARS, max(MIN_SHARED_BYTES, room // len(names)))
-        texts = []
+        texts, folder = [], self.planning.prompts_folder
         for other in (reports_by_id[name] for name in names):
             numbers = extract_citation_markers(other.report)
             session.book.adopt(numbers)
             session.allow_urls(s.url for n in numbers if (s := self.shared.book.by_number(n)))
             report = cut_to_bytes(other.report, share)
-            texts.append(
-                render("shared_report", folder=self.prompts_folder, researcher=other.id, task=other.task, report=report)
-            )
+            texts.append(render("shared_report", folder=folder, researcher=other.id, task=other.task, report=report))
         text = "\n\n---\n\n".join(texts)
         self._delivered_bytes += len(text.encode("utf-8", "replace"))
         return [Message("user", text)]

@@ -96,7 +96,7 @@ class ResearchState(Struct, frozen=True):
 
     @property
     def reported_researchers(self) -> tuple[Researcher, ...]:
-        """The researchers that reported, in order of round and researcher."""
+        """The researchers that reported, in order of round and researcher, as they were started."""
         return tuple(r for r in self.researchers if r.status == "reported")
 
     @property

@@ -16,9 +16,7 @@ from nexi.text.stopwords import STOP
 
 MAX_TITLE_CHARS = 110
 MAX_NAMES = 3
-_WHAT_ARE = re.compile(
-    r"^what (?:is|are|was|were) (?:the )?(?=(?:[\w-]+,? ){1,5}(?:of|in|for|between|behind)\b)", re.IGNORECASE
-)
+_WHAT_ARE = re.compile(r"^what (?:is|are|was|were) (?:the )?(?=(?:[\w-]+,? ){1,5}(?:of|in|for|between|behind)\b)", re.I)
 _WORD = re.compile(r"[^\s()?!.,;:]+")
 _ASKED = r"(?:how|what|why|when|where|which|who)"
 _INDIRECT = re.compile(rf"{_ASKED}\b[^?]*$", re.IGNORECASE)

@@ -27,7 +27,7 @@ from nexi.tools.toolbox import Toolbox
 from nexi.types import Hit, Page, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
 
-__all__ = ["LOCAL_SEARCH", "ContextUsage", "LinkPool", "ResearchToolbox", "build_specs"]
+__all__ = ["LOCAL_SEARCH", "ContextUsage", "ResearchToolbox", "build_specs"]
 
 BATCH_SIZES = (3, 2, 3)
 MAX_CONTEXT_SHARE = 0.55
@@ -59,20 +59,6 @@ RESEARCH_TOOL_NAMES = {WEB_SEARCH.name: SEARCH.name, WEB_GET.name: SCRAPE.name}
 
 
 @dataclass
-class LinkPool:
-    """The URLs that the researchers of one run have read, each with the first researcher that read it."""
-
-    readers: dict[str, str] = field(default_factory=dict)
-
-    def read_by_others(self, urls: Sequence[str], researcher: str) -> dict[str, str]:
-        return {url: who for url in urls if (who := self.readers.get(hit_key(url), researcher)) != researcher}
-
-    def add_read(self, urls: Sequence[str], researcher: str) -> None:
-        for url in urls:
-            self.readers.setdefault(hit_key(url), researcher)
-
-
-@dataclass
 class PhaseUsage:
     """What a researcher has used of its phases: gathering calls, the handshake, scraping batches."""
 
@@ -101,7 +87,7 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
 
     researcher: str = ""
     phases: PhaseUsage = msgspec.field(default_factory=PhaseUsage)
-    pool: LinkPool = msgspec.field(default_factory=LinkPool)
+    pool: dict[str, str] = {}  # who read each URL first, of the researchers of one run
     context: ContextUsage = ContextUsage(lambda: 0, 1)
     reads_passages: bool = False  # of a long page, with their headings; the built-in model is given its best sentences
     replay: AgentReplay = msgspec.field(default_factory=AgentReplay)
@@ -179,10 +165,10 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
         urls = list(dict.fromkeys(arguments["urls"]))
         if not self.phases.handshake_done:
             self.phases.handshake_done = True
-            readers = self.pool.read_by_others(urls, self.researcher)
+            readers = ((url, self.pool.get(hit_key(url), self.researcher)) for url in urls)
             fitting = min(self._count_fitting_pages(), sum(BATCH_SIZES))
             form = {
-                "already_read_by_others": [{"url": url, "researcher": who} for url, who in readers.items()],
+                "already_read_by_others": [{"url": url, "researcher": who} for url, who in readers if who != self.researcher],
                 "pages_that_fit": fitting,
                 "note": f"Nothing was fetched yet. Call scrape again with at most {min(BATCH_SIZES[0], fitting)} URLs, "
                 "best those that no other researcher has read.",
@@ -201,7 +187,8 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
 
     async def _read_batch(self, batch: Sequence[str], urls: Sequence[str]) -> ToolResult:
         self.phases.batches += 1
-        self.pool.add_read(batch, self.researcher)
+        for url in batch:
+            self.pool.setdefault(hit_key(url), self.researcher)
         views = await self.read_pages({"urls": list(batch)})
         self.phases.read_bytes += [len(v.text.encode("utf-8", "replace")) for v in views if not v.error]
         self.phases.read_keys |= {hit_key(v.url) for v in views if not v.error}
@@ -231,8 +218,7 @@ class ResearchToolbox(Toolbox, Struct, frozen=True):
 
 
 def build_specs(extra: Iterable[ToolSpec], *, has_local: bool = False, about_local: str = "") -> tuple[ToolSpec, ...]:
-    """The tools of a researcher: its own, and those that can be used here. `about_local` says what the local search covers
-    where that is not the knowledge base."""
+    """The tools of a researcher and those that can be used here; `about_local` says what the local search covers besides."""
     local = replace(LOCAL_SEARCH, description=f"{about_local} {LOCAL_SEARCH.description}".strip())
     return (SEARCH, *extra, *((local,) if has_local else ()), SCRAPE, FINAL_ANSWER)
 

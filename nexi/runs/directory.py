@@ -15,25 +15,9 @@ from msgspec import Struct, structs
 from nexi import files
 from nexi.errors import StoreError
 from nexi.ports import Clock
+from nexi.runs import log_format
 from nexi.runs.log import FileRunLog
-from nexi.runs.log_format import (
-    ENDED_STATES,
-    RUN_ID,
-    DamagedLogError,
-    ReadLog,
-    RunSummary,
-    check_run_id,
-    digests_in,
-    encode_header,
-    locked_error,
-    new_run_id,
-    no_such_run,
-    parse_log,
-    refuse_ended,
-    summarise_run,
-    to_aware,
-    try_unseal,
-)
+from nexi.runs.log_format import DamagedLogError, ReadLog, RunSummary
 from nexi.runs.pages import FilePages, size_of
 from nexi.runs.repair import LogRepair, salvage_log
 from nexi.text.words import contains_words
@@ -59,14 +43,14 @@ class RunDirectory:
 
     def __init__(self, runs_dir: Path, pages_dir: Path, clock: Clock, *, new_id: Callable[[], str] | None = None) -> None:
         self.runs_dir, self.pages = runs_dir, FilePages(pages_dir)
-        self._clock, self._new_id = clock, new_id or new_run_id
+        self._clock, self._new_id = clock, new_id or log_format.new_run_id
 
     def create(self) -> FileRunLog:
         """A new run under an unused id. Raises StoreError."""
         with files.translate_os_errors("Could not start a run log", self.runs_dir), ExitStack() as cleanup:
             files.make_private_directory(self.runs_dir)
             for _ in range(_ATTEMPTS):
-                folder = self.runs_dir / check_run_id(self._new_id())
+                folder = self.runs_dir / log_format.check_run_id(self._new_id())
                 with suppress(FileExistsError):
                     folder.mkdir(mode=files.PRIVATE_DIRECTORY)
                     break
@@ -78,7 +62,7 @@ class RunDirectory:
             fd = os.open(path, files.APPEND | os.O_CREAT | os.O_EXCL, files.PRIVATE_FILE)
             cleanup.callback(os.close, fd)
             files.wait_for_lock(fd)
-            files.write_all(fd, encode_header(folder.name, self._clock.now()))
+            files.write_all(fd, log_format.encode_header(folder.name, self._clock.now()))
             log = FileRunLog(path, fd, self._clock)
             cleanup.pop_all()
         return log
@@ -89,8 +73,8 @@ class RunDirectory:
         with files.translate_os_errors(f"Could not reopen run {run_id}", path), ExitStack() as cleanup:
             cleanup.callback(os.close, fd)
             data = path.read_bytes()
-            log = parse_log(run_id, data)
-            refuse_ended(run_id, log)
+            log = log_format.parse_log(run_id, data)
+            log_format.refuse_ended(run_id, log)
             sound_lines = data.split(b"\n")[: len(log.facts) + 1]  # the header and the facts
             os.ftruncate(fd, sum(len(line) + 1 for line in sound_lines))
             (path.parent / "stop").unlink(missing_ok=True)
@@ -105,8 +89,8 @@ class RunDirectory:
             try:
                 data = path.read_bytes()
             except FileNotFoundError as error:
-                raise no_such_run(run_id) from error
-        return parse_log(run_id, data)
+                raise log_format.no_such_run(run_id) from error
+        return log_format.parse_log(run_id, data)
 
     async def wait_for_facts(self, run_id: str, number: int, timeout_s: float) -> None:
         """Return when there may be facts after that number, or when the time is over: a file is looked at again and again."""
@@ -135,18 +119,17 @@ class RunDirectory:
             data = self._log_path(run.id).read_bytes() if run.state != "running" else b""
         except OSError:
             return run
-        is_sound = all(map(try_unseal, data.split(b"\n")[:-1]))  # a torn last line is no damage
+        is_sound = all(map(log_format.try_unseal, data.split(b"\n")[:-1]))  # a torn last line is no damage
         return run if is_sound else structs.replace(run, state="damaged")
 
     def repair_log(self, run_id: str) -> LogRepair | None:
-        """Replace a damaged log by its verifiable lines and keep it beside them; None if it is sound. Raises StoreError where
-        the log is in use, or was written by a newer nexi."""
+        """Replace a damaged log by its verifiable lines and keep it beside them; None if it is sound. Raises StoreError."""
         path, fd = self._log_path(run_id), self._open_locked(run_id)
         with files.translate_os_errors(f"Could not repair the log of run {run_id}", path), ExitStack() as cleanup:
             cleanup.callback(os.close, fd)
             data = path.read_bytes()
             with suppress(DamagedLogError):
-                parse_log(run_id, data)
+                log_format.parse_log(run_id, data)
                 return None
             (repaired_log, facts, lost), number = salvage_log(run_id, data, self._clock.now()), 1
             while (aside := path.with_name(f"log.damaged-{number}.jsonl")).exists():
@@ -162,7 +145,7 @@ class RunDirectory:
 
     def has_run(self, run_id: str) -> bool:
         """Whether anything is kept under this id, which may be any text."""
-        return bool(RUN_ID.fullmatch(run_id)) and self._run_folder(run_id).is_dir()
+        return bool(log_format.RUN_ID.fullmatch(run_id)) and self._run_folder(run_id).is_dir()
 
     def is_running(self, run_id: str) -> bool:
         """Whether a writer holds the log."""
@@ -199,7 +182,7 @@ class RunDirectory:
         """Delete a run that is not running; its pages go at the next prune."""
         self._require_run(run_id)
         if self.is_running(run_id):
-            raise locked_error(run_id)
+            raise log_format.locked_error(run_id)
         with files.translate_os_errors(f"Could not remove run {run_id}", self._run_folder(run_id)):
             shutil.rmtree(self._run_folder(run_id))
 
@@ -212,8 +195,7 @@ class RunDirectory:
 
     def find_expired(self, keep_days: float, max_mb: float) -> list[str]:
         """The runs that `prune` would remove."""
-        expired, _ = self._choose_removals(self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000))
-        return [run.id for run in expired]
+        return [run.id for run in self._choose_removals(keep_days, max_mb)[0]]
 
     def has_clock_jumped(self, keep_days: float) -> bool:
         """Whether the ages of runs mean nothing: one is from the future, or all but the newest would expire at once."""
@@ -223,10 +205,8 @@ class RunDirectory:
         return is_ahead or (len(ages) > 1 and ages[0] < _CLOCK_TOLERANCE and ages[1] > timedelta(days=keep_days))
 
     def prune(self, keep_days: float, max_mb: float, *, only: Collection[str] | None = None) -> PruneReport:
-        """Keep the newest runs, with their pages, that are young enough and fit; running and kept ones always stay, and with
-        `only` all that it does not name."""
-        oldest, room = self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000)
-        removals, named_digests = self._choose_removals(oldest, room)
+        """Keep the newest runs and their pages that are young enough and fit, and all that run, are kept or outside `only`."""
+        removals, named_digests = self._choose_removals(keep_days, max_mb)
         if only is not None:
             for run in removals:
                 named_digests |= set() if run.id in only else self._named_digests(run.id)
@@ -242,8 +222,9 @@ class RunDirectory:
                 path.unlink(missing_ok=True)
         return PruneReport(tuple(run.id for run in removals), len(pages), byte_count)
 
-    def _choose_removals(self, oldest: datetime, room: int) -> tuple[list[RunSummary], set[str]]:
+    def _choose_removals(self, keep_days: float, max_mb: float) -> tuple[list[RunSummary], set[str]]:
         """The runs to remove, and the digests the others name."""
+        oldest, room = self._clock.now() - timedelta(days=keep_days), int(max_mb * 1_000_000)
         removals: list[RunSummary] = []
         named_digests: set[str] = set()
         for run in self.list_runs():
@@ -264,11 +245,11 @@ class RunDirectory:
             try:
                 fd = os.open(path, files.APPEND)
             except FileNotFoundError as error:
-                raise no_such_run(run_id) from error
+                raise log_format.no_such_run(run_id) from error
         if files.take_lock(fd):
             return fd
         os.close(fd)
-        raise locked_error(run_id)
+        raise log_format.locked_error(run_id)
 
     def _summarise(self, run_id: str) -> RunSummary:
         path = self._log_path(run_id)
@@ -278,17 +259,15 @@ class RunDirectory:
                 head = file.readline(), file.readline()
             ends = files.lines_from_end(path)
             lines = [*head, b"" if next(ends) else next(ends, b"")]
-        header, (first, last) = try_unseal(lines[0]), (try_unseal(line).get("fact", {}) for line in lines[1:])
-        is_running = (not header or last.get("kind") not in ENDED_STATES) and self.is_running(run_id)
+        header = log_format.try_unseal(lines[0])
+        first, last = (log_format.try_unseal(line).get("fact", {}) for line in lines[1:])
+        is_running = (not header or last.get("kind") not in log_format.ENDED_STATES) and self.is_running(run_id)
         size = sum(map(size_of, path.parent.glob("*")))
-        return summarise_run(run_id, str(header.get("created", "")), size, first, last, is_running=is_running)
+        return log_format.summarise_run(run_id, str(header.get("created", "")), size, first, last, is_running=is_running)
 
     def _creation_time(self, run: RunSummary) -> datetime:
         """When a run began, by its header; by the file where that is unreadable."""
-        try:
-            return to_aware(datetime.fromisoformat(run.created))
-        except ValueError:
-            return _modification_time(self._run_folder(run.id))
+        return log_format.parse_moment(run.created) or _modification_time(self._run_folder(run.id))
 
     def _named_digests(self, run_id: str) -> set[str]:
         """Every page a log names, damaged or not, or the copy that was kept beside a repaired one."""
@@ -296,18 +275,18 @@ class RunDirectory:
             logs = [path.read_bytes() for path in self._run_folder(run_id).glob("log*.jsonl")]
         except OSError:
             return set()
-        return {digest for data in logs for digest in digests_in(data)}
+        return {digest for data in logs for digest in log_format.digests_in(data)}
 
     def _run_folders(self) -> Iterator[Path]:
         with suppress(FileNotFoundError):
-            yield from (p for p in self.runs_dir.iterdir() if RUN_ID.fullmatch(p.name) and p.is_dir())
+            yield from (p for p in self.runs_dir.iterdir() if log_format.RUN_ID.fullmatch(p.name) and p.is_dir())
 
     def _require_run(self, run_id: str) -> None:
         if not self._run_folder(run_id).is_dir():
-            raise no_such_run(run_id)
+            raise log_format.no_such_run(run_id)
 
     def _run_folder(self, run_id: str) -> Path:
-        return self.runs_dir / check_run_id(run_id)
+        return self.runs_dir / log_format.check_run_id(run_id)
 
     def _log_path(self, run_id: str) -> Path:
         return self._run_folder(run_id) / "log.jsonl"

@@ -29,8 +29,7 @@ class FileRunLog:
         return self.path.parent.name
 
     async def append(self, fact: Fact) -> int:
-        """Commit a fact; what costs money or ends the run is on the disk when this returns. Facts that come together share a
-        flush."""
+        """Commit a fact; what costs money or ends the run is on the disk when this returns. Facts at once share a flush."""
         if self._closed:
             raise ValueError(f"the log of run {self.run_id} is closed")
         if self._ended:

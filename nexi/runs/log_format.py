@@ -67,22 +67,14 @@ def summarise_run(
     """The summary of a run by its first and last fact, either of which may be empty; a damaged log has no `created`."""
     ended = ENDED_STATES.get(str(last.get("kind"))) if created else None
     state: RunState = ended or ("running" if is_running else "unfinished" if created else "damaged")
-    usage = last.get("usage") or {}
+    usage, settings, request = last.get("usage") or {}, first.get("settings") or {}, first.get("request") or {}
+    query, mode, continues = str(first.get("query", "")), str(first.get("mode", "")), str(settings.get("continues") or "")
+    is_waiting = state == "running" and last.get("kind") == "agenda_proposed"
+    words, seconds = len(str(last.get("answer") or "").split()), float(last.get("seconds") or 0) if usage else 0.0
+    tokens = int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0)
+    cost, stop, space = usage.get("cost"), str(last.get("stop") or ""), str(request.get("space") or "")
     return RunSummary(
-        run_id,
-        created,
-        str(first.get("query", "")),
-        str(first.get("mode", "")),
-        state,
-        size,
-        str((first.get("settings") or {}).get("continues") or ""),
-        state == "running" and last.get("kind") == "agenda_proposed",
-        len(str(last.get("answer") or "").split()),
-        float(last.get("seconds") or 0) if usage else 0.0,
-        int(usage.get("input_tokens") or 0) + int(usage.get("output_tokens") or 0),
-        usage.get("cost"),
-        str(last.get("stop") or ""),
-        str((first.get("request") or {}).get("space") or ""),
+        run_id, created, query, mode, state, size, continues, is_waiting, words, seconds, tokens, cost, stop, space
     )
 
 
@@ -107,7 +99,6 @@ class ReadLog:
 
     @property
     def bare_facts(self) -> tuple[Fact, ...]:
-        """The facts without their numbers."""
         return tuple(fact for _, fact in self.facts)
 
     @property
@@ -132,9 +123,9 @@ class ReadLog:
 
     def _timed_facts(self) -> Iterator[tuple[Fact, float]]:
         """Each fact with the seconds of work until it: as its writer counted, since clocks jump; by the clock in older logs."""
-        total, before = 0.0, _parse_moment(self.header.created)
+        total, before = 0.0, parse_moment(self.header.created)
         for (_, fact), stamp, count in zip(self.facts, self.moments, self.elapsed, strict=True):
-            now = _parse_moment(stamp)
+            now = parse_moment(stamp)
             if count is not None:
                 total = max(total, count)
             elif now and before and not isinstance(fact, events.RunResumed):
@@ -198,7 +189,6 @@ def locked_error(run_id: str) -> StoreError:
 
 
 def refuse_ended(run_id: str, log: ReadLog) -> None:
-    """Raise StoreError where a log has its terminal fact."""
     if log.has_ended:
         raise StoreError(f"Run {run_id} has ended", cause="its log has a terminal fact", fix="Start a new search.")
 
@@ -206,12 +196,12 @@ def refuse_ended(run_id: str, log: ReadLog) -> None:
 def encode_header(run_id: str, created: datetime) -> bytes:
     from nexi import __version__
 
-    created_at = to_aware(created).isoformat(timespec="milliseconds")
+    created_at = _to_aware(created).isoformat(timespec="milliseconds")
     return seal_record({"schema": SCHEMA, "run": run_id, "created": created_at, "nexi": __version__})
 
 
 def encode_fact(number: int, now: datetime, elapsed: float, fact: Fact) -> bytes:
-    stamp = to_aware(now).isoformat(timespec="milliseconds")
+    stamp = _to_aware(now).isoformat(timespec="milliseconds")
     return seal_record({"n": number, "t": stamp, "s": round(elapsed, 3), "fact": events.encode(fact)})
 
 
@@ -288,12 +278,12 @@ def _damaged_error(run_id: str, line: int, why: str, readable: ReadLog | None) -
     return DamagedLogError(message, cause=cause, fix=fix, readable=readable)
 
 
-def _parse_moment(stamp: str) -> datetime | None:
+def parse_moment(stamp: str) -> datetime | None:
     try:
-        return to_aware(datetime.fromisoformat(stamp))
+        return _to_aware(datetime.fromisoformat(stamp))
     except ValueError:
         return None
 
 
-def to_aware(moment: datetime) -> datetime:
+def _to_aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -38,7 +38,7 @@ class PrivateTexts:
             return
         self._seen.add(text)
         self._words += f"{normalise_words(text)} "
-        codes = (token for token in (match.strip(".:!?*_") for match in _TOKEN.findall(text)) if _CODE.fullmatch(token))
+        codes = filter(_CODE.fullmatch, (match.strip(".:!?*_") for match in _TOKEN.findall(text)))
         for words in (find_words(code.casefold()) for code in codes):
             self._codes.update(word for word in words if len(word) >= MIN_CODE_CHARS)
             if len(words) > 1:  # 12,500 can be written as two words or as one; three in a row are recognised anyway

@@ -121,7 +121,6 @@ class AgentReplay:
         return _take_next(self._tool_results, call_id) if self.is_replay_only else None
 
     def next_limit(self, at: str) -> StopReason | None:
-        """Return the limit that was applied at this place."""
         return _take_next(self._limits, at)
 
     def find_judgement(self, about: str) -> events.Judged | None:
@@ -210,7 +209,6 @@ class CommittedFacts:
 
 
 def rebuild_error(failed: events.ModelFailed) -> LLMError:
-    """Rebuild the error of a recorded failed call."""
     if failed.code != ContextOverflowError.code:
         return LLMError(failed.message, fix=failed.fix, code=failed.code)
     error = ContextOverflowError(failed.message, fix=failed.fix)

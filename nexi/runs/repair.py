@@ -6,13 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
 from nexi.events import Fact, PageFetched, RunStarted, Warned, decode, is_fact
 from nexi.ports import PageStore
-from nexi.runs.log_format import encode_fact, encode_header, try_unseal, unseal_line
+from nexi.runs.log_format import encode_fact, encode_header, parse_moment, try_unseal, unseal_line
 from nexi.runs.pages import FilePages
 
 LOST_FACT = "log_damaged"  # the code of the warning that a repair writes in the place of a fact it could not verify
@@ -27,20 +26,12 @@ class LogRepair(Struct, frozen=True):
     kept_aside: str
 
 
-class PageDamage(Struct, frozen=True):
+class _PageDamage(Struct, frozen=True):
     """Page texts that a run names and that are not what it read, as paths."""
 
-    named: int = 0
-    missing: tuple[Path, ...] = ()
-    changed: tuple[Path, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.missing or self.changed)
-
-    def __str__(self) -> str:
-        counts = [f"{len(paths)} {kind}" for paths, kind in ((self.missing, "missing"), (self.changed, "changed")) if paths]
-        first = (*self.missing, *self.changed)[0] if self else ""
-        return f"of the {self.named} page texts it read, {' and '.join(counts)}: {first}" if self else ""
+    named: int
+    missing: list[Path]
+    changed: list[Path]
 
 
 def salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tuple[int, ...]]:
@@ -59,11 +50,12 @@ def salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tu
     lines, lost = [first + b"\n"], []
     if not header:
         first_record = unseal_line(next(iter(facts.values()))) if facts else {}
-        lines = [encode_header(run_id, _moment_of(first_record, now))]
+        lines = [encode_header(run_id, parse_moment(str(first_record.get("t", ""))) or now)]
     for number in range(1, max(facts, default=0) + 1):
         if line := facts.get(number):
             record = unseal_line(line)
-            moment, elapsed = _moment_of(record, moment), float(record.get("s") or elapsed)
+            moment = parse_moment(str(record.get("t", ""))) or moment
+            elapsed = float(record.get("s") or elapsed)
             lines.append(line + b"\n")
         else:
             warning = Warned(LOST_FACT, f"fact {number} of this log was damaged and is lost")
@@ -79,12 +71,18 @@ def count_lost_facts(facts: Iterable[Fact]) -> int:
 
 def describe_damage(pages: PageStore, facts: Sequence[Fact]) -> str:
     """What a run has lost of its log and its page texts, empty where it is whole; only files can lose a text unseen."""
-    texts = str(_find_page_damage(pages, facts)) if isinstance(pages, FilePages) else ""
-    lost = count_lost_facts(facts)
-    return "; ".join(filter(None, (texts, f"{lost} of its facts were damaged and are lost" if lost else "")))
+    losses = []
+    if isinstance(pages, FilePages):
+        damage = _find_page_damage(pages, facts)
+        counts = [f"{len(paths)} {kind}" for paths, kind in ((damage.missing, "missing"), (damage.changed, "changed")) if paths]
+        first = next(iter(damage.missing + damage.changed), None)
+        losses += [f"of the {damage.named} page texts it read, {' and '.join(counts)}: {first}"] if first else []
+    if lost := count_lost_facts(facts):
+        losses.append(f"{lost} of its facts were damaged and are lost")
+    return "; ".join(losses)
 
 
-def _find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
+def _find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> _PageDamage:
     """Compare every text that the facts name with the file it was kept in."""
     names: list[str] = []
     for fact in facts:
@@ -94,18 +92,5 @@ def _find_page_damage(pages: FilePages, facts: Iterable[Fact]) -> PageDamage:
         elif isinstance(conversation, Mapping):
             names.append(str(conversation.get("digest") or ""))
     digests = dict.fromkeys(filter(None, names))
-    missing, changed = [], []
-    for digest in digests:
-        path = pages.path_of(digest)
-        if not path.exists():
-            missing.append(path)
-        elif pages.read_text(digest) is None:
-            changed.append(path)
-    return PageDamage(len(digests), tuple(missing), tuple(changed))
-
-
-def _moment_of(record: Mapping[str, Any], otherwise: datetime) -> datetime:
-    try:
-        return datetime.fromisoformat(str(record.get("t", "")))
-    except ValueError:
-        return otherwise
+    lost = [pages.path_of(digest) for digest in digests if pages.read_text(digest) is None]
+    return _PageDamage(len(digests), [path for path in lost if not path.exists()], [path for path in lost if path.exists()])

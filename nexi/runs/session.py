@@ -82,11 +82,11 @@ class Session:
                 content = _PAGE_HEAD.sub(lambda m: f"[{new_numbers.get(int(m[1]), int(m[1]))}]", message.content)
                 result = message.result
                 if result is not None and isinstance(result.value, tuple):
-                    value = tuple(
-                        replace(view, number=new_numbers.get(view.number, view.number)) if isinstance(view, PageView) else view
-                        for view in result.value
-                    )
-                    result = replace(result, value=value)
+                    views = list(result.value)
+                    for at, view in enumerate(views):
+                        if isinstance(view, PageView):
+                            views[at] = replace(view, number=new_numbers.get(view.number, view.number))
+                    result = replace(result, value=tuple(views))
                 self.messages[place] = replace(message, content=content, result=result)
 
     def allow_urls(self, urls: Iterable[str], *, linked: bool = False) -> None:
@@ -102,7 +102,6 @@ class Session:
                 self._allowed_urls.add(key)
 
     def allow_stored_urls(self, urls: Iterable[str]) -> None:
-        """Allow pages and files of the knowledge store to be read."""
         for url in urls:
             if key := _normalise_url(url) or _file_url(url):
                 self._allowed_urls.add(key)
@@ -127,10 +126,9 @@ class Session:
     def index_text(self, text: str) -> LongText:
         """A long text cut and indexed, once for the conversation."""
         digest = content_digest(text)
-        long_text = self._indexed.get(digest)
-        if long_text is None:
-            long_text = self._indexed[digest] = LongText(text)
-        return long_text
+        if digest not in self._indexed:
+            self._indexed[digest] = LongText(text)
+        return self._indexed[digest]
 
     def allow_file_urls(self, urls: Iterable[str]) -> None:
         """Allow files to be read that a search of this machine has found."""

@@ -15,6 +15,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -29,7 +30,7 @@ MAX_STARTS = 1000  # places in one text at which a lenient reader begins
 
 def parse_json(text: str) -> object:
     """Strict JSON. Raises ValueError, also for NaN, endless numbers and nesting deeper than MAX_DEPTH."""
-    try:
+    with suppress(RecursionError):
         value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite)
         level = [value]  # of nesting; read level by level, depth costs no stack
         for _ in range(MAX_DEPTH + 1):
@@ -37,8 +38,6 @@ def parse_json(text: str) -> object:
             level = [child for children in parents for child in children if isinstance(child, dict | list)]
             if not level:
                 return value if text.isascii() and "\\u" not in text else _fix_value(value)
-    except RecursionError:
-        pass
     raise ValueError("nested too deeply")
 
 
@@ -46,10 +45,8 @@ def parse_lenient(text: str) -> object:
     """The widest JSON value in a model's text, for a schema to check. Raises ValueError."""
     # Prose, fences, trailing commas, single quotes, bare keys, Python's constants and a missing end are forgiven.
     text = text.strip().lstrip("\ufeff")
-    try:
+    with suppress(ValueError):
         return parse_json(text)
-    except ValueError:
-        pass
     if text in _WORDS:
         return _WORDS[text]
     best = max(find_values(text), key=lambda value: value.end - value.start, default=None)
@@ -58,7 +55,7 @@ def parse_lenient(text: str) -> object:
     return best.value
 
 
-class JsonFragment(Struct, frozen=True):
+class _JsonFragment(Struct, frozen=True):
     """An object or array inside a text; `closed` is False where the text ended first."""
 
     start: int
@@ -67,7 +64,7 @@ class JsonFragment(Struct, frozen=True):
     closed: bool
 
 
-def find_values(text: str) -> Iterator[JsonFragment]:
+def find_values(text: str) -> Iterator[_JsonFragment]:
     """The objects and arrays in a text, read leniently, from left to right without overlap. Raises ValueError if too long."""
     if len(text) > MAX_LENIENT_CHARS:
         raise ValueError(f"longer than {MAX_LENIENT_CHARS} characters")
@@ -82,7 +79,7 @@ def find_values(text: str) -> Iterator[JsonFragment]:
         except (ValueError, RecursionError):
             position, allowance = max(reader.position, opening.end()), reader.left
             continue
-        yield JsonFragment(opening.start(), reader.position, value, not reader.ended)
+        yield _JsonFragment(opening.start(), reader.position, value, not reader.ended)
         position, allowance = reader.position, reader.left
 
 
@@ -105,9 +102,7 @@ class _JsonReader:
     """A forgiving reader of one value, of at most `allowance` values; `ended` turns True when the text stopped first."""
 
     def __init__(self, text: str, position: int, allowance: int) -> None:
-        self.text = text
-        self.position = position
-        self.left = allowance
+        self.text, self.position, self.left = text, position, allowance
         self.ended = False
 
     def value(self, depth: int) -> object:

@@ -83,15 +83,15 @@ def _object_problems(value: Mapping[Any, Any], schema: Mapping[str, Any], path: 
     for name in schema.get("required") or ():
         if name not in value:
             yield _locate_problem(_join_path(path, name), "required, but missing")
+    others = schema.get("additionalProperties")
     for name, item in value.items():
+        place = _join_path(path, name if name in fields else shorten_text(str(name)))
         if name in fields:
-            yield from _find_problems(item, fields[name], _join_path(path, name))
-        elif schema.get("additionalProperties") is False:
-            yield _locate_problem(
-                _join_path(path, shorten_text(str(name))), f"unknown field; the fields are {', '.join(fields) or 'none'}"
-            )
-        elif isinstance(schema.get("additionalProperties"), Mapping):
-            yield from _find_problems(item, schema["additionalProperties"], _join_path(path, shorten_text(str(name))))
+            yield from _find_problems(item, fields[name], place)
+        elif others is False:
+            yield _locate_problem(place, f"unknown field; the fields are {', '.join(fields) or 'none'}")
+        elif isinstance(others, Mapping):
+            yield from _find_problems(item, others, place)
 
 
 def _range_problems(size: float, schema: Mapping[str, Any], names: tuple[str, str], unit: str, path: str) -> Iterator[str]:

@@ -33,9 +33,8 @@ class ExtractLimits(Struct, frozen=True):
 
 async def summarise(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
     """Summarise a page for a question; returns the beginning of the page if the model fails."""
-    prompt = render(
-        "extractor", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question."
-    )
+    wish = instructions or "Answer the question."
+    prompt = render("extractor", folder=limits.prompts_folder, query=question, instructions=wish)
     messages = [Message("system", prompt), Message("user", limits.cut_to_window(text))]
     try:
         reply = await llm.complete(messages, max_tokens=limits.summary_tokens, temperature=0.0, deadline=limits.deadline)

@@ -105,7 +105,6 @@ class Toolbox(Struct, frozen=True):
         return await self.run_queries(self.searcher, arguments["queries"])
 
     async def search_source(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search the one source of an extra tool."""
         queries = arguments["queries"] if "queries" in arguments else [arguments["query"]]
         return await self.run_queries(self.extra_searchers[tool], queries, build_query(self.query_template, arguments))
 

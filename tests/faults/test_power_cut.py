@@ -79,7 +79,7 @@ def test_at_every_flush_the_log_on_the_disk_names_only_texts_that_are_on_it_too(
         except StoreError:
             continue  # the cut came before the header was flushed
         damage = _find_page_damage(runs.pages, facts)
-        assert (number, damage.missing, damage.changed) == (number, (), ())
+        assert (number, damage.missing, damage.changed) == (number, [], [])
         named.append(damage.named)
     assert (named[0], named[-1]) == (0, len(list(config.pages_dir.rglob("*.txt"))))
     assert named[-1] > 3

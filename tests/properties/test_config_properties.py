@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nexi.config import CHECKS, SAVED, Config, describe_unknown_keys, load_config, save_config, validate_config
+from nexi.config import CHECKS, Config, describe_unknown_keys, load_config, save_config, validate_config
+from nexi.config.fields import SAVED
 from nexi.errors import ConfigError
 from nexi.prompts import placeholders, render
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.research.digest import build_digest
+from nexi.research._digest import build_digest
 from nexi.research.evaluator import _parse_judgement
-from nexi.research.planner import build_fallback_agenda, parse_agenda, resolve_from_conversation
+from nexi.research.planner import _build_fallback_agenda, _parse_agenda, _resolve_from_conversation
 from nexi.research.report import (
     LETTERS,
     PREFERRED_FOLDERS,
@@ -45,7 +45,7 @@ DEPTHS = st.integers(0, 3)
 
 @given(TEXT, DEPTHS)
 def test_the_fallback_always_has_one_to_five_tasks_with_words(question: str, depth: int) -> None:
-    agenda = build_fallback_agenda(question, depth)
+    agenda = _build_fallback_agenda(question, depth)
     assert 1 <= len(agenda.tasks) <= min(MAX_TASKS, FIRST_RESEARCHERS[agenda.complexity])
     assert all(task.strip() for task in agenda.tasks)
     assert agenda.complexity == depth or not depth
@@ -54,7 +54,7 @@ def test_the_fallback_always_has_one_to_five_tasks_with_words(question: str, dep
 
 @given(st.one_of(TEXT, VALUES.map(json.dumps), VALUES.map(lambda v: f"Sure!\n```json\n{json.dumps(v)}\n```")), DEPTHS)
 def test_an_agenda_that_is_read_is_one_that_the_run_accepts(text: str, depth: int) -> None:
-    agenda = parse_agenda(text, depth)
+    agenda = _parse_agenda(text, depth)
     if agenda is not None:
         assert 1 <= len(agenda.tasks) <= FIRST_RESEARCHERS[agenda.complexity] <= MAX_TASKS
         assert all(task.strip() for task in agenda.tasks)
@@ -73,7 +73,7 @@ def test_a_judgement_is_a_delegation_with_tasks_or_a_report(text: str) -> None:
 @given(TEXT, TEXT)
 def test_names_stand_in_the_question_they_are_from(question: str, conversation: str) -> None:
     assert all(name and name.split()[0] in question for name in find_names(question))
-    assert resolve_from_conversation(question, conversation).strip() or not question.strip()
+    assert _resolve_from_conversation(question, conversation).strip() or not question.strip()
 
 
 @given(st.lists(st.text(max_size=80), min_size=1, max_size=3), TEXT.filter(str.strip), st.booleans())

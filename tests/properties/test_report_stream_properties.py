@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
+from nexi.research._stream import MAX_PROSE_CHARS, ReportStream
 from nexi.research.evaluator import _parse_judgement
-from nexi.research.stream import MAX_PROSE_CHARS, ReportStream
 
 PARTS = (
     "<think>",

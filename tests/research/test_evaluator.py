@@ -21,16 +21,14 @@ from nexi.events import (
 from nexi.research.evaluator import (
     EvaluationLimits,
     RoundJudgement,
-    _find_uncovered_tasks,
     _parse_judgement,
     cut_to_bytes,
     describe_budget,
     evaluate_round,
     judge_without_model,
-    sort_researchers,
 )
 from nexi.research.reducer import fold
-from nexi.research.state import EvaluateStep, Researcher, ResearchState
+from nexi.research.state import EvaluateStep, ResearchState
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply, StopReason
 
@@ -163,7 +161,6 @@ def test_a_cut_never_splits_a_character() -> None:
 
 def test_without_a_model_what_no_report_covers_is_looked_for_once_more() -> None:
     state = after("The Moon is far from Earth [1].", "Nothing.", tasks=("How far is the Moon?", "What causes ocean tides?"))
-    assert _find_uncovered_tasks(state) == ["causes ocean tides"]
     assert judge_without_model(state, MAY) == RoundJudgement("delegate", ("causes ocean tides",), by="built-in")
     assert judge_without_model(state, MUST).decision == "synthesise"
 
@@ -198,5 +195,8 @@ def test_the_evaluator_is_told_which_limit_was_reached_unless_the_run_began_with
 
 
 def test_researchers_are_ordered_by_round_and_number() -> None:
-    names = ["2.1", "1.10", "1.9"]
-    assert [r.id for r in sort_researchers([Researcher(n, int(n[0]), "t") for n in names])] == ["1.9", "1.10", "2.1"]
+    later: list[Fact] = [RoundEvaluated(1, "delegate", ("tides",)), ResearcherStarted("2.1", 2, "tides")]
+    ends: list[Fact] = [ResearcherReported("1.2", "b"), ResearcherReported("1.1", "a"), *later, ResearcherReported("2.1", "c")]
+    begun: list[Fact] = [RunStarted("q", "m", "model", "research"), AgendaSet(("moon", "sun"), 2)]
+    begun += [ResearcherStarted("1.1", 1, "moon"), ResearcherStarted("1.2", 1, "sun")]
+    assert [r.id for r in fold([*begun, *ends]).reported_researchers] == ["1.1", "1.2", "2.1"]

@@ -12,6 +12,7 @@ from nexi.budget import Budget, Meter
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import Delta, Fact, ReportsShared, ResearcherFailed, ResearcherReported
+from nexi.research.planner import PlanningContext
 from nexi.research.researcher import MAX_SHARED_CHARS, ResearcherTask, SharedResearchContext
 from nexi.research.state import Researcher
 from nexi.runs.recording import AgentReplay
@@ -71,9 +72,8 @@ def worked(
     for number in (1, 2, 3):
         desk.book.number_for(f"https://page.example/{number}", f"Page {number}")
     sessions: list[Session] = []
-    work = ResearcherTask(
-        Researcher("1.3", 1, "What is Mars?"), QUESTION, desk, lambda: reports, emit, AgentReplay(), "2026-01-02", window
-    )
+    me, planning = Researcher("1.3", 1, "What is Mars?"), PlanningContext("2026-01-02")
+    work = ResearcherTask(me, QUESTION, desk, lambda: reports, emit, AgentReplay(), planning, window)
 
     class Shop:
         def build_researcher(self, agent: str, task: str, session: Session, *rest: object) -> OneTurn:
@@ -157,7 +157,8 @@ def test_one_that_is_taken_up_again_reads_what_it_had_read_at_the_same_turn() ->
     desk = SharedResearchContext(book=CitationBook(dedup_key))
     for name in ("1.1", "1.2"):
         desk.finished[name].set()
-    work = ResearcherTask(Researcher("1.3", 1, "t"), QUESTION, desk, lambda: reports, emit, track, "2026-01-02", 100_000)
+    me, planning = Researcher("1.3", 1, "t"), PlanningContext("2026-01-02")
+    work = ResearcherTask(me, QUESTION, desk, lambda: reports, emit, track, planning, 100_000)
     asyncio.run(work._collect_reports(2, Session()))
     assert emit.facts == [ReportsShared("1.3", 2, ("1.2",))]
 

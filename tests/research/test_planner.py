@@ -10,12 +10,12 @@ from nexi.errors import LLMError
 from nexi.research.planner import (
     Agenda,
     PlanningContext,
-    build_fallback_agenda,
+    _build_fallback_agenda,
+    _parse_agenda,
+    _resolve_from_conversation,
     find_names,
-    parse_agenda,
     plan_research,
     render_conversation,
-    resolve_from_conversation,
     split_question,
 )
 from nexi.testing import ScriptedLLM
@@ -40,22 +40,22 @@ TWO = ("How far is the Moon?", "What are tides?")
     ],
 )
 def test_an_agenda_is_found_in_every_shape_models_use(text: str) -> None:
-    assert parse_agenda(text) == Agenda(TWO, 1)
+    assert _parse_agenda(text) == Agenda(TWO, 1)
 
 
 @pytest.mark.parametrize("text", ["", "I cannot plan this.", "{}", "[]", '{"tasks": []}', '{"tasks": "none"}', "{{{{", "null"])
 def test_garbage_holds_no_agenda(text: str) -> None:
-    assert parse_agenda(text) is None
+    assert _parse_agenda(text) is None
 
 
 def test_complexity_decides_how_many_tasks_are_taken() -> None:
     tasks = tuple(f"task {n}" for n in range(1, 8))
     said = json.dumps({"complexity": 2, "tasks": tasks})
-    assert parse_agenda(said) == Agenda(tasks[:3], 2)
-    assert parse_agenda(said, depth=3) == Agenda(tasks[:5], 3)
-    assert parse_agenda(said, depth=1) == Agenda(tasks[:2], 1)
-    assert parse_agenda(json.dumps({"complexity": 9, "tasks": tasks[:4]})) == Agenda(tasks[:4], 3)
-    assert parse_agenda(json.dumps({"complexity": True, "tasks": tasks[:1]})) == Agenda(tasks[:1], 1)
+    assert _parse_agenda(said) == Agenda(tasks[:3], 2)
+    assert _parse_agenda(said, depth=3) == Agenda(tasks[:5], 3)
+    assert _parse_agenda(said, depth=1) == Agenda(tasks[:2], 1)
+    assert _parse_agenda(json.dumps({"complexity": 9, "tasks": tasks[:4]})) == Agenda(tasks[:4], 3)
+    assert _parse_agenda(json.dumps({"complexity": True, "tasks": tasks[:1]})) == Agenda(tasks[:1], 1)
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_complexity_decides_how_many_tasks_are_taken() -> None:
     ],
 )
 def test_without_a_plan_the_question_its_parts_and_its_names_are_the_agenda(question: str, agenda: Agenda) -> None:
-    assert build_fallback_agenda(question) == agenda
+    assert _build_fallback_agenda(question) == agenda
 
 
 def test_a_depth_that_is_given_holds_for_the_fallback_too() -> None:
-    agenda = build_fallback_agenda("Who was Ingmar Bergman, and which films did he direct, and where did he die?", depth=1)
+    agenda = _build_fallback_agenda("Who was Ingmar Bergman, and which films did he direct, and where did he die?", depth=1)
     assert (agenda.complexity, len(agenda.tasks)) == (1, 2)
 
 
@@ -166,7 +166,7 @@ async def test_without_a_model_a_follow_up_is_given_the_name_it_refers_to() -> N
     brief = PlanningContext("2026-01-02", conversation="Question: Who was Ada Lovelace?\n\nAnswer: A mathematician [1].")
     agenda = await plan_research("where did she die?", ScriptedLLM(LLMError("no forms", code="unsupported")), brief)
     assert agenda.tasks[0] == "Where did Ada Lovelace die?"
-    assert resolve_from_conversation("Who was Alan Turing?", brief.conversation) == "Who was Alan Turing?"
+    assert _resolve_from_conversation("Who was Alan Turing?", brief.conversation) == "Who was Alan Turing?"
 
 
 def test_a_conversation_is_told_as_questions_and_answers_without_tools() -> None:

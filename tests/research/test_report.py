@@ -9,7 +9,6 @@ import pytest
 from nexi.research.report import (
     LintedReport,
     SaveLocation,
-    _make_slug,
     choose_folder,
     lint_report,
     make_file_name,
@@ -69,7 +68,6 @@ def test_drive_roots_and_system_folders_of_windows_are_left_alone(cwd: str, is_s
 )
 def test_the_file_is_named_after_the_question(question: str, name: str) -> None:
     assert make_file_name(question, 0, 3) == name
-    assert _make_slug(question) == name.removeprefix("nexi-research-").removesuffix("-a3.md")
 
 
 def test_letters_and_digits_stay_within_the_alphabet() -> None:

@@ -13,7 +13,7 @@ from nexi.budget import Budget, Meter
 from nexi.events import Delta, Fact, SourceNumbered, ToolFinished
 from nexi.llm.extractive.model import Extractive
 from nexi.reader import Reader
-from nexi.research.tools import MAX_CONTEXT_SHARE, ContextUsage, LinkPool, PhaseUsage, ResearchToolbox, build_specs
+from nexi.research.tools import MAX_CONTEXT_SHARE, ContextUsage, PhaseUsage, ResearchToolbox, build_specs
 from nexi.runs.pages import MemoryPages
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
@@ -21,6 +21,7 @@ from nexi.searcher import Searcher
 from nexi.testing import FakeClock, FakeWeb
 from nexi.tools.specs import EXTRA_SPECS
 from nexi.types import FetchLimits, Hit, Query, ToolCall, ToolResult
+from nexi.urls import hit_key
 from tests.research.world import MARS, MOON, PAGES, SUN, TIDE
 
 MORE = {f"https://page.example/{n}": f"# Page {n}\n\nThe Moon is page {n}." for n in range(1, 9)}
@@ -44,7 +45,8 @@ class Bench:
 
     def __init__(self, pages: dict[str, str], *, used: Callable[[], int] = lambda: 0, window: int = 100_000) -> None:
         self.web, self.told = FakeWeb({**PAGES, **pages}), Told()
-        self.pool, self.phases = LinkPool(), PhaseUsage()
+        self.pool: dict[str, str] = {}
+        self.phases = PhaseUsage()
         self._used, self._window = used, window
         self._calls = 0
 
@@ -170,7 +172,7 @@ async def test_only_tools_that_can_be_used_are_offered() -> None:
 
 async def test_the_handshake_fetches_nothing_and_names_who_has_read_what() -> None:
     bench = Bench({})
-    bench.pool.add_read([MOON], "1.2")
+    bench.pool[hit_key(MOON)] = "1.2"
     (result,) = await bench.run(scrape(MOON, TIDE))
     assert form(result) == {
         "already_read_by_others": [{"url": MOON, "researcher": "1.2"}],
@@ -199,7 +201,7 @@ async def test_pages_are_numbered_and_the_pool_knows_who_read_them() -> None:
     bench = Bench({})
     results = await bench.run(scrape(MOON), scrape(MOON, TIDE), me="1.3")
     assert [page["content"].splitlines()[0] for page in form(results[1])["pages"]] == [f"[1] {MOON}", f"[2] {TIDE}"]
-    assert bench.pool.read_by_others([MOON, TIDE, SUN], "1.1") == {MOON: "1.3", TIDE: "1.3"}
+    assert bench.pool == {hit_key(MOON): "1.3", hit_key(TIDE): "1.3"}
     assert [f.source.url for f in bench.told.facts if isinstance(f, SourceNumbered)] == [MOON, TIDE]
 
 

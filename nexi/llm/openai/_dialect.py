@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,7 +51,6 @@ class Dialect(Struct, frozen=True):
 
 
 def request_body(ask: Ask, model: str, dialect: Dialect) -> dict[str, Any]:
-    """The JSON object to send."""
     limit = min(limit for limit in (ask.max_tokens, dialect.max_output, dialect.room) if limit is not None)
     body: dict[str, Any] = {"model": model, "messages": _messages_to_dicts(ask, dialect), dialect.limit_name: limit}
     if ask.temperature is not None and dialect.temperature:
@@ -133,11 +133,9 @@ def _plain_messages(messages: Sequence[Message]) -> list[Message]:
 
 
 def _valid_arguments(arguments: str) -> str:
-    try:
+    with suppress(ValueError):
         if isinstance(json_reader.parse_json(arguments), dict):
             return arguments
-    except ValueError:
-        pass
     return _dump_json({"unreadable": arguments[:1000]})
 
 

@@ -10,10 +10,11 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nexi.llm.openai.calls import offered_name
+from nexi.llm.openai._calls import offered_name
 from nexi.structured import json_reader
 from nexi.structured.json_reader import as_mapping
 from nexi.types import Finish, ToolCall, ToolSpec
@@ -82,9 +83,8 @@ class _EventDecoder:
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._line: list[str] = []
-        self.line_chars = 0  # of an event that is not finished yet, as are those of its data
         self._data: list[str] = []
-        self.data_chars = 0
+        self.line_chars = self.data_chars = 0  # of an event that is not finished yet
         self._after_return = False
 
     def feed(self, chunk: bytes) -> list[str]:
@@ -123,9 +123,7 @@ class BodyReader:
         self.kind: Literal["", "events", "json", "html"] = ""
         self.closed = False  # the server said that this is all
         self.cut = False  # we stopped reading
-        self._events = _EventDecoder()
-        self._body = bytearray()
-        self._received = 0
+        self._events, self._body, self._received = _EventDecoder(), bytearray(), 0
 
     @property
     def is_done(self) -> bool:
@@ -171,10 +169,8 @@ class BodyReader:
 
     def _read_events(self, events: Sequence[str]) -> None:
         for data in events:
+            self.closed = self.closed or (self.draft.error is None and data.strip() == "[DONE]")
             if self.closed or self.draft.error is not None:
-                return
-            if data.strip() == "[DONE]":
-                self.closed = True
                 return
             value = _load_json(data, lenient=self.cut)
             if isinstance(value, Mapping):
@@ -185,14 +181,11 @@ class BodyReader:
 
 def _load_json(text: str, *, lenient: bool) -> object:
     """JSON or None. Surrogate halves stay as they are, since the other half may come in the next event."""
-    try:
+    with suppress(ValueError, RecursionError):
         return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
-    try:
+    with suppress(ValueError):
         return json_reader.parse_lenient(text) if lenient else None
-    except ValueError:
-        return None
+    return None
 
 
 # --- events to a draft
@@ -222,30 +215,23 @@ class _Call:
     @property
     def is_whole(self) -> bool:
         """Whether the arguments are one closed object to which nothing can be added."""
-        if not self.balance.closed or self.is_placeholder:
-            return False
-        try:
-            return isinstance(json_reader.parse_json(self.arguments), dict)
-        except ValueError:
-            return False
+        with suppress(ValueError):
+            return self.balance.closed and not self.is_placeholder and isinstance(json_reader.parse_json(self.arguments), dict)
+        return False
 
 
 class ReplyBuffer:
     """A reply under construction."""
 
     def __init__(self, listener: Listener, tools: Sequence[ToolSpec], ids: CallIds, hold: Hold) -> None:
-        self.listener = listener
+        self.listener, self.ids, self._tools = listener, ids, tools
         self.finish: Finish | Literal[""] = ""
         self.usage: Mapping[str, Any] = {}
         self.error: object = None
-        self.events = 0
+        self.events = self.size = 0
         self.thought = False
-        self._tools = tools
-        self.ids = ids
-        self.size = 0
         self._calls: list[_Call] = []
-        self._text = _TextFilter()
-        self._gate = _Gate(hold)
+        self._text, self._gate = _TextFilter(), _Gate(hold)
         self._shown: list[str] = []
 
     @property
@@ -327,7 +313,16 @@ class ReplyBuffer:
         function = as_mapping(piece.get("function")) or piece
         name, arguments = _as_text(function.get("name")), function.get("arguments")
         text = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
-        call = None if at_once else self._open_call(piece, name, text)
+        call = None
+        if not at_once:
+            # Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call
+            # when the id is another, or when the one before is closed and this is no mere repetition of it.
+            index, call_id = piece.get("index"), _as_text(piece.get("id"))
+            call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
+            if call and name:
+                has_other_id = bool(call_id and call_id != call.id)
+                another = call.balance.closed and not call.is_placeholder and bool(text) and text != call.arguments
+                call = None if has_other_id or another else call
         if call is None:
             call = _Call(piece.get("index"), _as_text(piece.get("id")))
             self._calls.append(call)
@@ -346,18 +341,6 @@ class ReplyBuffer:
             self._settle_call(call)
         elif call.name and not call.balance.closed:
             self._tell_arguments(call)
-
-    def _open_call(self, piece: Mapping[str, Any], name: str, text: str) -> _Call | None:
-        """The call that a piece goes on with, None if it begins one."""
-        # Servers disagree: an index, an id, both or neither, or always index 0; a name given again begins a new call when
-        # the id is another, or when the one before is closed and this is no mere repetition of it.
-        index, call_id = piece.get("index"), _as_text(piece.get("id"))
-        call = next((c for c in reversed(self._calls) if index is None or c.index == index), None)
-        if call is None or not name:
-            return call
-        has_other_id = bool(call_id and call_id != call.id)
-        another = call.balance.closed and not call.is_placeholder and bool(text) and text != call.arguments
-        return None if has_other_id or another else call
 
     def _tell_arguments(self, call: _Call) -> None:
         for part in call.parts[call.told :]:
@@ -403,10 +386,8 @@ class _Balance:
     _INSIDE = re.compile(r'["\\]')
 
     def __init__(self) -> None:
-        self.closed = False
+        self.closed = self._in_string = self._skip = False
         self._depth = 0
-        self._in_string = False
-        self._skip = False
 
     def feed(self, piece: str) -> None:
         position = 1 if self._skip and piece else 0
@@ -442,8 +423,7 @@ class _TextFilter:
     """Text in pieces, without `<think>` blocks; a tag in backquotes is a word like any other."""
 
     def __init__(self) -> None:
-        self.thought = False
-        self._thinking = False
+        self.thought = self._thinking = False
         self._kept = ""
 
     def feed(self, piece: str) -> str:
@@ -492,8 +472,7 @@ class _Gate:
     """Lets text through until it may be a tool call; from there on it is held until the whole reply is known."""
 
     def __init__(self, hold: Hold) -> None:
-        self._hold = hold
-        self._waiting = ""
+        self._hold, self._waiting = hold, ""
         self._shut = hold == "everything"
         self._passed: list[str] = []
 

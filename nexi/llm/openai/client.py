@@ -12,24 +12,24 @@ import math
 import random
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import httpx2
 from msgspec.structs import replace
 
 from nexi.errors import ConfigError, LLMError
 from nexi.llm.openai import faults
+from nexi.llm.openai._calls import calls_from_text, find_problems
 from nexi.llm.openai._dialect import Ask, Dialect, adapt_dialect, request_body
 from nexi.llm.openai._stream import BodyReader, CallIds, Hold, Listener, ReplyBuffer
-from nexi.llm.openai.calls import calls_from_text, find_problems
 from nexi.llm.openai.faults import EndpointLabel
 from nexi.llm.openai.prices import Price, price_of
 from nexi.net import proxies
 from nexi.net.retry import RetryPolicy, retry_after
 from nexi.net.trust import MACHINE, Trust, trust_nobody
-from nexi.ports import Clock
+from nexi.ports import AskOptions, Clock
 from nexi.structured import json_reader, schema_check
 from nexi.types import Finish, Message, Reply, ReplyDefect, ToolCall, ToolSpec, Usage
 
@@ -76,7 +76,8 @@ class OpenAICompatible:
     def __post_init__(self) -> None:
         # the address in front of /chat/completions or /embeddings, however much of it the user gave
         root, mark, query = self.base_url.strip().partition("?")
-        self._url = root.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings").rstrip("/") + mark + query
+        self._root = root.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings").rstrip("/")
+        self._query = mark + query
         self.name = self.model
         self._keys = tuple(key.strip() for key in self.api_keys if key.strip())
         self._key = 0
@@ -87,7 +88,7 @@ class OpenAICompatible:
         self._owns_client = self.client is None
         self.dialect = Dialect(stream=self.stream)  # what is known of the server by now
         # no user, no password, no query in the name that messages show
-        where = re.sub(r"^[a-z0-9+.-]*://", "", self._url.partition("?")[0], flags=re.IGNORECASE).rpartition("@")[2][:100]
+        where = re.sub(r"^[a-z0-9+.-]*://", "", self._root, flags=re.IGNORECASE).rpartition("@")[2][:100]
         self.endpoint = EndpointLabel(where or "the endpoint", self.model, self._keys)
 
     async def aclose(self) -> None:
@@ -102,10 +103,9 @@ class OpenAICompatible:
             body = await _read_at_most(response, MAX_MODELS_BYTES)
         if body.lstrip().startswith(b"<"):
             raise faults.web_page(self.endpoint, body)
-        try:
+        entries: object = None
+        with suppress(ValueError):
             entries = json_reader.parse_json(body.decode("utf-8", "replace"))
-        except ValueError:
-            entries = None
         if isinstance(entries, dict) and {"data", "models"} & entries.keys():
             entries = entries.get("data") or entries.get("models") or []
         elif not isinstance(entries, list):
@@ -130,25 +130,16 @@ class OpenAICompatible:
                     attempt += 1
 
     async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        max_tokens: int,
-        temperature: float | None = None,
-        deadline: float | None = None,
-        schema: Mapping[str, Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        on_call: Callable[[ToolCall], None] | None = None,
-        on_arguments: Callable[[str, str], None] | None = None,
-        retries: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **options: Unpack[AskOptions]
     ) -> Reply:
         """Ask once, as `nexi.ports.LLM` says. Raises LLMError."""
-        ask = Ask(tuple(messages), tuple(tools), max_tokens, temperature, schema)
-        turn = _Turn(ask, Listener(on_text, on_call, on_arguments), deadline, retries)
+        schema, temperature = options.get("schema"), options.get("temperature")
+        ask = Ask(tuple(messages), tuple(tools), options["max_tokens"], temperature, schema)
+        listener = Listener(options.get("on_text"), options.get("on_call"), options.get("on_arguments"))
+        turn = _Turn(ask, listener, options.get("deadline"), options.get("retries", True))
         try:
             async with asyncio.timeout(self._seconds_left(turn)):
-                reply = self._read_reply(turn.ask, await self._ask_with_retries(turn))
+                reply = self._read_reply(ask, await self._ask_with_retries(turn))
         except TimeoutError:
             raise self._add_usage(turn, faults.build_error(self.endpoint, faults.PAST_DEADLINE)) from None
         except LLMError as fault:
@@ -187,17 +178,17 @@ class OpenAICompatible:
             return False
         turn.tried_keys.add(self._key)
         other_keys = [number for number in range(len(self._keys)) if number not in turn.tried_keys]
-        if not other_keys:
+        if other_keys:
+            self._key = other_keys[0]
+        else:
             turn.tried_keys.clear()
-            return False
-        self._key = other_keys[0]
-        return True
+        return bool(other_keys)
 
     async def _exchange_once(self, turn: _Turn, body: Mapping[str, Any]) -> ReplyBuffer:
         ask = turn.ask
         hold: Hold = "calls" if ask.tools else "nothing" if ask.schema is None else "everything"
-        call_ids = (call.id for message in ask.messages for call in message.tool_calls)
-        draft = ReplyBuffer(turn.listener, ask.tools, CallIds(call_ids), hold)
+        call_ids = CallIds(call.id for message in ask.messages for call in message.tool_calls)
+        draft = ReplyBuffer(turn.listener, ask.tools, call_ids, hold)
         reader = BodyReader(draft)
         try:
             async with self._send_request("POST", "/chat/completions", body) as response:
@@ -222,8 +213,7 @@ class OpenAICompatible:
             client = self._open_client()
             content = None if body is None else json.dumps(body, ensure_ascii=False, default=dict).encode("utf-8", "replace")
             timeout = httpx2.Timeout(None, connect=CONNECT_S)
-            root, mark, query = self._url.partition("?")
-            url = f"{root.rstrip('/')}{path}{mark}{query}"
+            url = f"{self._root}{path}{self._query}"
             request = client.build_request(method, url, content=content, headers=self._request_headers(), timeout=timeout)
             async with asyncio.timeout(self.idle_timeout_s):
                 response = await client.send(request, stream=True, follow_redirects=False)
@@ -257,7 +247,6 @@ class OpenAICompatible:
             return None
 
     def _check_reply(self, reader: BodyReader) -> None:
-        """Raise unless this is a reply."""
         draft = reader.draft
         if draft.error is not None:
             raise faults.from_error_event(self.endpoint, draft.error)
@@ -346,7 +335,7 @@ class OpenAICompatible:
     def _open_client(self) -> httpx2.AsyncClient:
         if self.client is None:
             # certificates are loaded only where TLS is spoken
-            speaks_tls = not self._url.lower().startswith("http://") or (self.proxy or "").lower().startswith("https")
+            speaks_tls = not self._root.lower().startswith("http://") or (self.proxy or "").lower().startswith("https")
             try:
                 certificates = (self.trust.context() or True) if speaks_tls else trust_nobody()
                 self.client = httpx2.AsyncClient(verify=certificates, trust_env=False, proxy=self.proxy or None)

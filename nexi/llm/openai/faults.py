@@ -132,13 +132,11 @@ def from_response(
 
 def from_error_event(endpoint: EndpointLabel, error: object) -> LLMError:
     """An error that came inside a reply whose status was fine."""
-    raw = error if isinstance(error, str) else ""
-    if not isinstance(error, str):
-        with suppress(TypeError, ValueError, RecursionError):
-            raw = json.dumps(error)[:MAX_SCAN_CHARS]
-    status = error.get("code") if isinstance(error, Mapping) else None
-    if not isinstance(status, int) or not 400 <= status < 600:
-        status = 0
+    raw = ""
+    with suppress(TypeError, ValueError, RecursionError):
+        raw = error if isinstance(error, str) else json.dumps(error)[:MAX_SCAN_CHARS]
+    code = error.get("code") if isinstance(error, Mapping) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 0
     return _from_words(endpoint, status, _words_of(error) or raw, raw, None)
 
 
@@ -157,19 +155,17 @@ def from_transport(endpoint: EndpointLabel, error: Exception, proxy: str = "") -
         fault = build_error(endpoint, _DNS, Notice("network.down", "the network is down, or the name is misspelt"))
         fault.retryable = name_error.errno == socket.EAI_AGAIN
         return fault
-    kind = _BAD_REPLY if isinstance(error, httpx2.DecodingError) else STREAM_CLOSED
-    if is_secure_fault:
-        kind = TLS
-    elif isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError):
-        kind = _ADDRESS
-    elif isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-        kind = _CONNECT
-    elif isinstance(error, httpx2.TimeoutException):
-        kind = _TIMEOUT
+    kinds = (
+        (httpx2.DecodingError, _BAD_REPLY),
+        (httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError, _ADDRESS),
+        (httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError, _CONNECT),
+        (httpx2.TimeoutException, _TIMEOUT),
+    )
+    kind = TLS if is_secure_fault else next((kind for errors, kind in kinds if isinstance(error, errors)), STREAM_CLOSED)
     return build_error(endpoint, kind, plain_cause(words))
 
 
-def from_proxy(endpoint: EndpointLabel, proxy: str, status: int = 0) -> LLMError:
+def from_proxy(endpoint: EndpointLabel, proxy: str, status: int) -> LLMError:
     """A proxy that refused, or could not be reached."""
     fault = proxies.describe_proxy_fault(proxy, endpoint.where.partition("/")[0], status)
     return LLMError(fault.message, cause=fault.cause, fix=fault.fix, code=proxies.CODE, status=status)
@@ -214,14 +210,10 @@ def build_error(
     endpoint: EndpointLabel, kind: _Kind, cause: str = "", *, status: int = 0, retry_after: float | None = None
 ) -> LLMError:
     values = {"where": endpoint.where, "model": endpoint.model}
+    what = Notice(kind.notice, kind.what, **{name: value for name, value in values.items() if f"{{{name}}}" in kind.what})
+    cause, fix = endpoint.clean(cause or kind.cause), kind.fix.replace("{model}", endpoint.model)
     return LLMError(
-        Notice(kind.notice, kind.what, **{name: value for name, value in values.items() if f"{{{name}}}" in kind.what}),
-        cause=endpoint.clean(cause or kind.cause),
-        fix=kind.fix.replace("{model}", endpoint.model),
-        code=kind.code,
-        status=status,
-        retryable=kind.retryable,
-        retry_after=retry_after,
+        what, cause=cause, fix=fix, code=kind.code, status=status, retryable=kind.retryable, retry_after=retry_after
     )
 
 

@@ -24,9 +24,7 @@ class ReportStream:
 
     def __init__(self, release: Callable[[str], None]) -> None:
         self._release = release
-        self._pending = ""
-        self._may_be_json = False
-        self.text = ""
+        self._pending = self.text = ""
         self.released = False
 
     def receive(self, piece: str) -> None:
@@ -53,15 +51,12 @@ class ReportStream:
         piece = piece if self.text else piece.lstrip()
         if not piece:
             return
-        self._may_be_json = self._may_be_json or (not self.text and piece[0] in _JSON_STARTS)
         self.text += piece
         if self.released:
             self._release(piece)
-        elif (
-            not self._may_be_json
-            and (self.text.startswith("#") or len(self.text) > MAX_PROSE_CHARS)  # else it may become a delegation
-            and extract_citation_markers(self.text)
-        ):
+            return
+        may_delegate = self.text[0] in _JSON_STARTS or (not self.text.startswith("#") and len(self.text) <= MAX_PROSE_CHARS)
+        if not may_delegate and extract_citation_markers(self.text):
             self.released = True
             self._release(self.text)
 

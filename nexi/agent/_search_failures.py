@@ -50,11 +50,10 @@ def describe_failed_web(messages: Sequence[Message], store: str) -> str:
     if any(hit.backend != store for outcome in list_outcomes(messages) for hit in outcome.hits):
         return ""
     failures = _last_failures(messages)
-    faults = _list_faults(failures)
     if not failures:
         return ""
+    faults, names = _list_faults(failures), _name_services(failures)
     if not faults:
-        names = _name_services(failures)
         return Notice("search.empty_web", "{services} found nothing on the web for this question", services=names)
     is_unreachable = all(failure.code in UNREACHABLE for failure in faults)
     why = describe_unreachable(faults) if is_unreachable else join_causes(f.message for f in faults[:MAX_CAUSES])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 
 from msgspec import Struct
@@ -46,13 +47,14 @@ class _Written(Struct, frozen=True):
 
 def calls_from_text(text: str, tools: Sequence[ToolSpec]) -> tuple[str, tuple[ToolCall, ...]]:
     """The text that is left, and the calls in it that name an offered tool and fit its schema."""
-    fitting = [call for call in _written_calls(text) if (spec := _find_spec(call, tools)) and not _check_call(call, spec)]
+    fitting, calls = [], []
+    for call in _written_calls(text):
+        arguments = _parse_arguments(call.arguments)
+        if (spec := _find_spec(call, tools)) and not schema_check.check_schema(arguments, spec.parameters):
+            fitting.append(call)
+            calls.append(ToolCall(f"call{len(fitting):05d}", spec.name, json.dumps(arguments, ensure_ascii=False)))
     if not fitting:
         return text, ()
-    calls = []
-    for number, call in enumerate(fitting, 1):
-        arguments = json.dumps(_parse_arguments(call.arguments), ensure_ascii=False)
-        calls.append(ToolCall(f"call{number:05d}", offered_name(call.name, tools), arguments))
     parts, position = [], 0
     for call in sorted(fitting, key=lambda item: item.start):
         parts.append(text[position : max(position, call.start)])
@@ -69,7 +71,8 @@ def find_problems(text: str, tools: Sequence[ToolSpec]) -> list[str]:
     problems = []
     for call in calls:
         if spec := _find_spec(call, tools):
-            problems += [f"{spec.name}: {problem}" for problem in _check_call(call, spec)]
+            wrong = schema_check.check_schema(_parse_arguments(call.arguments), spec.parameters)
+            problems += [f"{spec.name}: {problem}" for problem in wrong]
         elif call.explicit:
             names = ", ".join(tool.name for tool in tools)
             problems.append(f"there is no tool {call.name[:100]!r}; the tools are {names}")
@@ -90,7 +93,7 @@ def offered_name(name: str, tools: Sequence[ToolSpec]) -> str:
 def _written_calls(text: str) -> Iterator[_Written]:
     elements = list(_tagged_calls(text))
     yield from elements
-    try:
+    with suppress(ValueError):
         for fragment in json_reader.find_values(text):
             start, end = fragment.start, fragment.end
             if any(e.start <= start < e.end for e in elements):
@@ -106,8 +109,6 @@ def _written_calls(text: str) -> Iterator[_Written]:
                     others = {k: v for k, v in item.items() if k not in (key, "id", "type")}
                     arguments = item[arguments_key] if arguments_key else others
                     yield _Written(start, end, str(item[key]), arguments, arguments_key is not None)
-    except ValueError:
-        return
 
 
 def _call_objects(value: object) -> Iterator[Mapping[str, object]]:
@@ -149,17 +150,10 @@ def _find_spec(call: _Written, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     return next((tool for tool in tools if tool.name == name), None)
 
 
-def _check_call(call: _Written, spec: ToolSpec) -> list[str]:
-    return schema_check.check_schema(_parse_arguments(call.arguments), spec.parameters)
-
-
 def _parse_arguments(arguments: object) -> object:
     """Arguments are an object, or one written into a string."""
     if arguments is None:
         return {}
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json_reader.parse_lenient(arguments)
-    except ValueError:
-        return arguments
+    with suppress(ValueError):
+        return json_reader.parse_lenient(arguments) if isinstance(arguments, str) else arguments
+    return arguments

@@ -84,14 +84,9 @@ def _drop_redundant(units: Sequence[str], before: Sequence[frozenset[str]]) -> l
     """Drop units whose words another unit contains; of two with the same words, keep the first."""
     words = [content_stems(_NUMBERS.sub("", unit)) for unit in units]
     distinct = []
-    for index, unit in enumerate(units):
-        mine = words[index]
-        later = any(mine < other for other in words[index + 1 :])
-        if (
-            mine
-            and not (len(mine) >= SHORT_ANSWER_WORDS and later)
-            and not any(mine <= other for other in (*before, *words[:index]))
-        ):
+    for index, (unit, mine) in enumerate(zip(units, words, strict=True)):
+        is_in_later = len(mine) >= SHORT_ANSWER_WORDS and any(mine < other for other in words[index + 1 :])
+        if mine and not is_in_later and not any(mine <= other for other in (*before, *words[:index])):
             distinct.append(unit)
     return distinct
 
