@@ -76,8 +76,8 @@ class AnswerStream:
     is_echo: Callable[[str], bool] = lambda _: False
     drops_repeats: bool = False
     guards_code: bool = False
-    dropped: set[int] = field(default_factory=set, init=False)
-    removed: set[str] = field(default_factory=set, init=False)
+    dropped: set[int] = field(default_factory=set, init=False)  # citation numbers that name nothing
+    removed: set[str] = field(default_factory=set, init=False)  # addresses that nobody gave
     _sentences: SentenceStream = field(default_factory=SentenceStream, init=False)
     _held: list[str] = field(default_factory=list, init=False)
     _out: list[str] = field(default_factory=list, init=False)
