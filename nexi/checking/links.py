@@ -97,10 +97,8 @@ def _text_directive(text: str, start: int, end: int) -> str:
     if not blocks:
         return ""
     page = "\n".join(_cut_span(text[:MAX_PAGE_CHARS])).casefold()
-    if len(blocks) == 1 and len(blocks[0]) <= MAX_QUOTE_CHARS:
-        parts = [_encode_words(blocks[0])]
-        lone = _is_alone(blocks[0], page)
-    else:
+    quotes = blocks
+    if len(blocks) > 1 or len(blocks[0]) > MAX_QUOTE_CHARS:
         # as few of the first words as stand nowhere else
         block = blocks[0]
         pieces = _cut_pieces(block)
@@ -111,9 +109,9 @@ def _text_directive(text: str, start: int, end: int) -> str:
         tail = _EDGES.sub("", _join_pieces(blocks[-1], _cut_pieces(blocks[-1])[-MIN_WORDS:], last=True))
         if not head or not tail:
             return ""
-        parts = [_encode_words(head), _encode_words(tail)]
-        lone = _is_alone(head, page)
-    if not lone and (lines_before := _cut_span(text[max(0, start - 400) : start])):
+        quotes = [head, tail]
+    parts = list(map(_encode_words, quotes))
+    if not _is_alone(quotes[0], page) and (lines_before := _cut_span(text[max(0, start - 400) : start])):
         last_words = " ".join(lines_before[-1].split()[-CONTEXT_WORDS:])
         parts.insert(0, f"{_encode_words(last_words)}-")
     return ",".join(parts)
