@@ -39,6 +39,7 @@ from nexi.text.references import (
 )
 from nexi.text.scope import DocumentScope, asks_for_state, is_newer, is_not_yet
 from nexi.text.wordforms import WORD, word_terms
+from nexi.text.words import has_words
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
 
@@ -271,10 +272,6 @@ def _quote_value(text: str, start: int, end: int) -> _Statement:
     before = re.split(r"[.!?]\s|\n", text[max(0, start - QUOTE_CHARS // 2) : start])[-1]
     after = re.split(r"(?<=[.!?])\s|\n", text[end : end + QUOTE_CHARS // 2])[0]
     return _Statement(0, parse_text(f"{before}{text[start:end]}{after}".strip()), frozenset(), name=fold_text(text[start:end]))
-
-
-def has_words(text: str, words: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def _is_in_name(text: str, value: Value) -> bool:
