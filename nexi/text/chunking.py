@@ -94,11 +94,6 @@ def headings_of(text: str) -> list[str]:
     return [b.label for b in parse_blocks(text) if b.kind == "heading" and b.label]
 
 
-def code_languages(text: str) -> list[str]:
-    """The languages that the closed code fences of a text name, each once."""
-    return list(count_code_blocks(text))
-
-
 def count_code_blocks(text: str) -> Counter[str]:
     """The closed code fences of a text by the language they name."""
     return Counter(b.label for b in parse_blocks(text) if b.kind == "code" and b.label)
