@@ -47,7 +47,7 @@ _SCRIPT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a
 CUT_ADDRESS = "[address removed]"
 _HOST = re.compile(r"(?://|@|\bwww\.)((?:[a-z0-9-]{1,63}\.)*[a-z0-9-]{1,63})(?![\w-])", re.IGNORECASE)
 _PLAIN = re.compile(r"(?:(?!--)[^`~<>|&\\()\[\]:@/])*")
-_MARKUP = re.compile(r"[`~<>|&\\()\[\]:@/]|-(?=-)")
+
 
 _UNESCAPED = r"(?<!\\)((?:\\\\)*)"  # an escape that is escaped escapes nothing
 _TAG = re.compile(rf"{_UNESCAPED}<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
@@ -215,11 +215,6 @@ def escape_markup(text: str) -> str:
     """The text with tags, images, links and definitions escaped, also where it is code."""
     text = _LINK.sub(r"\1\\]", _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", text)))
     return _DEFINITION.sub(r"\1\\[", text)
-
-
-def remove_markup(text: str) -> str:
-    """The text without any character that can be markup or part of an address."""
-    return _MARKUP.sub(" ", text)
 
 
 def make_inert(text: str) -> str:
