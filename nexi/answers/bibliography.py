@@ -118,14 +118,56 @@ def _slash_date(date: PublicationDate) -> str:
 def to_bibtex(sources: Sequence[Source], accessed: str = "") -> str:
     """BibTeX, with the entry type that biblatex, JabRef, Zotero and pandoc have for web pages."""
     references = [_build_reference(source, accessed) for source in sources]
-    keys = _reference_keys(references)
-    return "\n".join(_bibtex_entry(key, reference) for key, reference in zip(keys, references, strict=True))
+    entries = []
+    for key, reference in zip(_reference_keys(references), references, strict=True):
+        names = [(name.family.translate(_TEX), name.given.translate(_TEX)) for name in reference.authors]
+        authors = [f"{family}, {given}" if given else "{" + family + "}" for family, given in names]
+        fields = [
+            ("title", "{" + reference.title.translate(_TEX) + "}"),  # twice in braces: styles must not change its capitals
+            ("author", " and ".join(authors)),
+            ("journal", reference.venue.translate(_TEX)),
+            ("volume", reference.volume.translate(_TEX)),
+            ("number", reference.issue.translate(_TEX)),
+            ("pages", "--".join(part for part in reference.page_range if part).translate(_TEX)),
+            ("doi", reference.doi.translate(_URL_IN_TEX)),
+            ("note", reference.standing.translate(_TEX)),
+            ("organization", reference.site.translate(_TEX)),
+            ("publisher", reference.site.translate(_TEX)),
+            ("date", reference.issued.iso() if reference.issued else ""),
+            ("year", f"{reference.issued.year:04d}" if reference.issued else ""),
+            ("url", reference.url.translate(_URL_IN_TEX)),
+            ("urldate", reference.accessed.iso() if reference.accessed else ""),
+            ("language", reference.language.translate(_TEX)),
+        ]
+        body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields if value)
+        entries.append(f"@{'article' if reference.venue else 'online'}{{{key},\n{body}\n}}\n")
+    return "\n".join(entries)
 
 
 def to_csl(sources: Sequence[Source], accessed: str = "") -> str:
     """CSL-JSON, as pandoc and citation processors read it."""
     references = [_build_reference(source, accessed) for source in sources]
-    items = [_csl_item(key, reference) for key, reference in zip(_reference_keys(references), references, strict=True)]
+    items = []
+    for key, reference in zip(_reference_keys(references), references, strict=True):
+        item: dict[str, Any] = {
+            "id": key,
+            "type": "article-journal" if reference.venue else "document" if reference.is_document else "webpage",
+            "title": reference.title,
+            "author": [{"family": n.family, "given": n.given} if n.given else {"literal": n.family} for n in reference.authors],
+            "issued": _date_parts(reference.issued),
+            "accessed": _date_parts(reference.accessed),
+            "container-title": reference.venue or reference.site,
+            "volume": reference.volume,
+            "issue": reference.issue,
+            "page": "-".join(part for part in reference.page_range if part),
+            "DOI": reference.doi,
+            "license": reference.licence,
+            "note": reference.standing,
+            "publisher": reference.site,
+            "language": reference.language,
+            "URL": reference.url,
+        }
+        items.append({name: value for name, value in item.items() if value})
     return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -227,30 +269,6 @@ def _one_line(text: str) -> str:
     return " ".join(printable.split())
 
 
-def _bibtex_entry(key: str, reference: _Reference) -> str:
-    names = [(name.family.translate(_TEX), name.given.translate(_TEX)) for name in reference.authors]
-    authors = [f"{family}, {given}" if given else "{" + family + "}" for family, given in names]
-    fields = [
-        ("title", "{" + reference.title.translate(_TEX) + "}"),  # twice in braces: styles must not change its capitals
-        ("author", " and ".join(authors)),
-        ("journal", reference.venue.translate(_TEX)),
-        ("volume", reference.volume.translate(_TEX)),
-        ("number", reference.issue.translate(_TEX)),
-        ("pages", "--".join(part for part in reference.page_range if part).translate(_TEX)),
-        ("doi", reference.doi.translate(_URL_IN_TEX)),
-        ("note", reference.standing.translate(_TEX)),
-        ("organization", reference.site.translate(_TEX)),
-        ("publisher", reference.site.translate(_TEX)),
-        ("date", reference.issued.iso() if reference.issued else ""),
-        ("year", f"{reference.issued.year:04d}" if reference.issued else ""),
-        ("url", reference.url.translate(_URL_IN_TEX)),
-        ("urldate", reference.accessed.iso() if reference.accessed else ""),
-        ("language", reference.language.translate(_TEX)),
-    ]
-    body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields if value)
-    return f"@{'article' if reference.venue else 'online'}{{{key},\n{body}\n}}\n"
-
-
 def _reference_keys(references: Sequence[_Reference]) -> list[str]:
     """A key for each reference: name, year, and a letter where two would be the same."""
     keys: list[str] = []
@@ -264,28 +282,6 @@ def _reference_keys(references: Sequence[_Reference]) -> list[str]:
         suffixes = ("z" * rounds + (chr(ord("a") + letter) if letter else "") for rounds, letter in places)
         keys.append(next(base + suffix for suffix in suffixes if base + suffix not in keys))
     return keys
-
-
-def _csl_item(key: str, reference: _Reference) -> dict[str, Any]:
-    item: dict[str, Any] = {
-        "id": key,
-        "type": "article-journal" if reference.venue else "document" if reference.is_document else "webpage",
-        "title": reference.title,
-        "author": [{"family": n.family, "given": n.given} if n.given else {"literal": n.family} for n in reference.authors],
-        "issued": _date_parts(reference.issued),
-        "accessed": _date_parts(reference.accessed),
-        "container-title": reference.venue or reference.site,
-        "volume": reference.volume,
-        "issue": reference.issue,
-        "page": "-".join(part for part in reference.page_range if part),
-        "DOI": reference.doi,
-        "license": reference.licence,
-        "note": reference.standing,
-        "publisher": reference.site,
-        "language": reference.language,
-        "URL": reference.url,
-    }
-    return {name: value for name, value in item.items() if value}
 
 
 def _date_parts(date: PublicationDate | None) -> dict[str, Any]:
