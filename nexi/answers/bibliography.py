@@ -14,13 +14,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.text.sentences import MONTHS
 from nexi.text.stopwords import read_word_sets
 from nexi.types import Paper, Source
 from nexi.urls import host_of
 
 __all__ = ["FORMS"]
 
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTH_NUMBERS = {name[:3]: number for number, name in enumerate(MONTHS, 1)}
 MAX_AUTHORS = 50
 _WORDS = read_word_sets(__file__)
 PARTICLES = _WORDS["particles"]  # of a family name
@@ -68,8 +69,6 @@ class PublicationDate(Struct, frozen=True):
 
 
 class _Reference(Struct, frozen=True):
-    """A source as a reference list has it."""
-
     number: int
     url: str
     title: str
@@ -180,9 +179,9 @@ def read_date(text: str) -> PublicationDate | None:
     if match := _ISO.match(text):
         return _build_date(match[1], int(match[2] or 0), match[3])
     if match := _DAY_FIRST.search(text):
-        return _build_date(match[3], _month_number(match[2]), match[1])
+        return _build_date(match[3], MONTH_NUMBERS.get(match[2][:3].lower(), 0), match[1])
     if match := _MONTH_FIRST.search(text):
-        return _build_date(match[3], _month_number(match[1]), match[2])
+        return _build_date(match[3], MONTH_NUMBERS.get(match[1][:3].lower(), 0), match[2])
     return None
 
 
@@ -251,11 +250,6 @@ def _is_of_a_person(word: str) -> bool:
     letters = word.strip(".'’-")
     is_acronym = len(letters) > 2 and letters.isupper()
     return word[0].isupper() and not is_acronym and letters.lower() not in ORGANISATION and not any(map(str.isdigit, word))
-
-
-def _month_number(name: str) -> int:
-    short = name[:3].lower()
-    return MONTHS.index(short) + 1 if short in MONTHS else 0
 
 
 def _build_date(year: str, month: int, day: str | None) -> PublicationDate | None:

@@ -194,7 +194,6 @@ class AnswerCheck:
         )
 
     async def _judge(self, review: Review, judge: Judge, pages: Pages, text: str) -> Review:
-        """The review with the verdicts of a judge."""
         claims, judging = await judge_claims(review.proof.claims, self._question, pages, judge, text)
         judges = (judging.judge,) if judging.judge else ()
         return replace(review, proof=Proof(claims), judges=judges, gap=describe_gap(judging.judgements) or review.gap)
@@ -204,7 +203,9 @@ class AnswerCheck:
     ) -> tuple[str, Review]:
         """Have rejected sentences written again, once, and take what the judge then accepts."""
         claims = [claim for claim in review.proof.claims if is_rejected(claim)]
-        offers = await rewrite(await asyncio.to_thread(_add_passages, claims, pages))
+        choices = await asyncio.to_thread(lambda: [choose_passages(build_cases([claim])[0], pages) for claim in claims])
+        passages = [tuple((p.page, p.text) for p in own) for own in choices]
+        offers = await rewrite(list(map(Rejected, claims, passages)))
         if not offers:
             return text, replace(review, asked=offers is not None)
         by_index = {claim.index: claim for claim in claims}
@@ -288,12 +289,6 @@ def _hold_to_account(claim: Claim, pages: Pages, question: str) -> Claim:
     is_telling = bool(sentence.names or sentence.firm_values or has_verb(sentence))
     most = MAX_NEW_WORDS - is_telling
     return replace(claim, needs_citation=True, reason="states what no page says") if len(own) > most else claim
-
-
-def _add_passages(claims: Sequence[Claim], pages: Pages) -> list[Rejected]:
-    """Rejected sentences with the best passages for each."""
-    choices = [choose_passages(build_cases([claim])[0], pages) for claim in claims]
-    return [Rejected(claim, tuple((p.page, p.text) for p in own)) for claim, own in zip(claims, choices, strict=True)]
 
 
 def _expose_code(text: str, *, keeps_prose_only: bool) -> str:

@@ -268,7 +268,6 @@ def _find_altered(claims: Sequence[Claim], compared: _Comparison, groups: Sequen
 
 
 def _quote_value(text: str, start: int, end: int) -> _Statement:
-    """A value with the words around it."""
     before = re.split(r"[.!?]\s|\n", text[max(0, start - QUOTE_CHARS // 2) : start])[-1]
     after = re.split(r"(?<=[.!?])\s|\n", text[end : end + QUOTE_CHARS // 2])[0]
     return _Statement(0, parse_text(f"{before}{text[start:end]}{after}".strip()), frozenset(), name=fold_text(text[start:end]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import log
 
@@ -90,9 +90,12 @@ def gather_evidence(
         spans = _choose_spans(windows_by_query, readable, int(max_tokens * share))
         passages: list[EvidencePassage] = []
         for number, page in readable.items():
-            for first, last in _join_places(sorted(spans.get(number, ()))):
-                start, end = page.stored_between(first, last)
-                text, trail = clean_text(page.text[start:end]), find_trail(page, first)
+            # runs of sentences; a few that are missing between two runs belong to them
+            places = sorted(spans.get(number, ()))
+            cuts = [at for at in range(1, len(places)) if places[at] - places[at - 1] > MAX_GAP_SENTENCES]
+            for begin, stop in pairwise((0, *cuts, len(places))) if places else ():
+                start, end = page.stored_between(places[begin], places[stop - 1])
+                text, trail = clean_text(page.text[start:end]), find_trail(page, places[begin])
                 passages.append(EvidencePassage(len(passages) + 1, number, start, end, text, trail))
         if sum(map(_count_tokens, passages)) <= max_tokens:
             break
@@ -165,18 +168,6 @@ def _choose_spans(windows_by_query: Sequence[Sequence[_Window]], pages: Mapping[
                 spans[window.page].add(at)
                 room -= end - start + 1
     return spans
-
-
-def _join_places(places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Runs of sentences; one or two that are missing between two runs belong to them."""
-    if not places:
-        return
-    first = places[0]
-    for one, other in pairwise(places):
-        if other - one > MAX_GAP_SENTENCES:
-            yield first, one
-            first = other
-    yield first, places[-1]
 
 
 def find_trail(page: Snapshot, at: int) -> str:

@@ -61,7 +61,7 @@ def shingles(text: str) -> frozenset[int]:
     return frozenset(zlib.crc32(run.encode("utf-8", "surrogatepass")) for run in runs)
 
 
-def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
+def _is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
     """Whether the shorter of two texts stands for the most part in the longer."""
     shorter = min(len(one), len(other))
     return shorter >= MIN_SHINGLES and len(one & other) >= COPIED_SHARE * shorter
@@ -69,7 +69,7 @@ def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
 
 def are_copies(one: str, other: str) -> bool:
     """Whether two texts are one, whatever somebody has changed in a part of it."""
-    return is_copy(shingles(one), shingles(other))
+    return _is_copy(shingles(one), shingles(other))
 
 
 def are_altered(one: frozenset[int], other: frozenset[int]) -> bool:
@@ -164,7 +164,7 @@ def group_origins(pages: Mapping[int, tuple[str, str]], works: Mapping[int, int]
         for earlier in numbers[:at]:
             same = bool(domains[number]) and domains[number] == domains[earlier]
             same |= works.get(number, number) == works.get(earlier, earlier)
-            if group[number] != group[earlier] and (same or is_copy(prints[number], prints[earlier])):
+            if group[number] != group[earlier] and (same or _is_copy(prints[number], prints[earlier])):
                 low, high = sorted((group[number], group[earlier]))
                 group = {page: low if first == high else first for page, first in group.items()}
     return group

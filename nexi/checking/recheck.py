@@ -32,7 +32,7 @@ State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "refu
 Basis: TypeAlias = Literal["cited", "given", "knowledge", "web"]
 Texts: TypeAlias = Mapping[int, str | None]
 LOST = "no source with this number is listed"
-UNCITED = "it cites no page"
+
 COVERED_BY = "covered by"  # how the reason of a sentence begins that a later citation of its paragraph supports
 
 
@@ -206,7 +206,7 @@ def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Clai
     if basis != "cited":
         claims = tuple(find_anywhere(claim, pages, document.question) for claim in claims)
     return tuple(
-        replace(claim, verdict=Verdict.UNCHECKED, reason=UNCITED)
+        replace(claim, verdict=Verdict.UNCHECKED, reason="it cites no page")
         if basis == "cited" and claim.needs_citation and not claim.evidence
         else replace(claim, evidence=tuple(map(soften, claim.evidence)))
         for claim in soften_claims(claims)

@@ -224,7 +224,6 @@ def _compare(claim: ParsedText, window: _SentenceWindow, page: Snapshot, lacks: 
 
 
 def _find_windows(claim: ParsedText, page: Snapshot) -> list[_SentenceWindow]:
-    """The few best stretches, the best first."""
     terms = frozenset(claim.terms[:MAX_TERMS])
     digits = [term for word in claim.words if word.value for term in word_terms(word.text)]
     counts: Counter[int] = Counter()

@@ -67,7 +67,7 @@ Value = Number | Date
 
 def parse_values(text: str) -> tuple[list[Number], list[Date]]:
     """The numbers and dates of a text in order; what is part of a date is no number."""
-    dates = parse_dates(text)
+    dates = _parse_dates(text)
     return [n for n in _parse_numbers(text) if not any(n.start < d.end and d.start < n.end for d in dates)], dates
 
 
@@ -298,7 +298,7 @@ def _read_ordinal(word: str) -> int:
     return _NTH_WORDS.get(word.lower()) or int(re.sub(r"\D", "", word))
 
 
-def parse_dates(text: str) -> list[Date]:
+def _parse_dates(text: str) -> list[Date]:
     """The dates of a text in order; bare years are numbers, and no two dates share a character unless one match gave both."""
     candidates: list[Date] = []
     patterns = [pattern for hint, some in _PATTERNS.items() if hint.search(text) for pattern in some]

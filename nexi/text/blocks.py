@@ -193,7 +193,6 @@ class _Parser:
         return Block("heading", start, end, above, level, label)
 
     def _close(self, kind: BlockKind) -> Block:
-        """The open block, which is of this kind."""
         text, start, end = self._text, self._start, self._end
         self._open = None
         if kind == "prose" and text[start] == "$":  # one formula between dollar signs and nothing else?
