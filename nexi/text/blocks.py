@@ -33,7 +33,7 @@ _LINE = re.compile(
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+[:|+ \t-]*(?:\n|\Z)")
 _MARKER = re.compile(r"([ \t>]*)([-*+•]|\d{1,3}[.)])[ \t]+")
 _FIGURE = re.compile(r"(?!(?:1\d|20)\d\d$)[(+−-]?[$€£¥]?-?\d(?:[\d.,'\u00a0 ]*\d%?|%)\)?")  # a year may name a column
-_PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
+
 _CELL_END = re.compile(r"(?<!\\)\|")
 _CAPTION = re.compile(r"([*_])(?![*_\s])[^\n]{1,500}(?<![*_\s])\1")
 _TABLE_BELOW = re.compile(r"\s{1,9}\|")
@@ -78,12 +78,6 @@ def list_cells(row: str) -> tuple[str, ...]:
     cells = _CELL_END.split(row.strip(" \t>"))
     first, last = not cells[0].strip(), len(cells) > 1 and not cells[-1].strip()
     return tuple(cell.strip().replace("\\|", "|") for cell in cells[first : len(cells) - last])
-
-
-def find_page_number(text: str, place: int) -> int:
-    """The number in the last mark of a page before a place; 0 where there is none."""
-    numbers = _PAGE_MARK.findall(text, 0, place)
-    return int(numbers[-1]) if numbers else 0
 
 
 def _read_title(line: str) -> str:
