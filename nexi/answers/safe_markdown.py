@@ -220,10 +220,10 @@ def escape_markup(text: str) -> str:
 def make_inert(text: str) -> str:
     """Markdown that neither runs nor loads anything in whatever shows it; code is left as it is where that is sure."""
     gentle = (outside_code(text, _make_part_inert), _make_part_inert(text))
-    return next((form for form in gentle if is_inert(form)), _OPENING.sub(lambda match: f"&#{ord(match[0])};", text))
+    return next((form for form in gentle if _is_inert(form)), _OPENING.sub(lambda match: f"&#{ord(match[0])};", text))
 
 
-def is_inert(text: str) -> bool:
+def _is_inert(text: str) -> bool:
     """Whether a reader finds no tag, no image and no link but to web addresses."""
     webs = ("https://", "http://", "#")
     return all(
