@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from msgspec import Struct
@@ -66,15 +66,11 @@ def make_follow_ups(question: str, answer: str, pages: Sequence[AnswerPage]) -> 
     old_text = f"{question}\n{_CITATION.sub('', answer)}"
     # The first topic of each page, then the second of each, and so on.
     rows = zip_longest(*([(topic, page) for topic in _list_topics(page, old_text)] for page in own))
-    about_topics = _unique(
-        _ask_about_topic(topic, page, question, language) for row in rows for topic, page in filter(None, row)
-    )
+    topics = filter(None, chain.from_iterable(rows))
+    about_topics = _unique(_ask_about_topic(topic, page, question, language) for topic, page in topics)
     about_names = _unique(_ask_about_names(own, old_text, question, language))
-    about_rest = _unique(
-        FORMS[language][2].format(title=_shorten_title(page))
-        for page in own
-        if _shorten_title(page) and len(page.text) - len(answer) >= MIN_REST_CHARS
-    )
+    titles = (_shorten_title(page) for page in own if len(page.text) - len(answer) >= MIN_REST_CHARS)
+    about_rest = _unique(FORMS[language][2].format(title=title) for title in titles if title)
     same_question = " ".join(question.casefold().split())
     questions = _unique([*about_topics[:2], *about_names[:1], *about_topics[2:], *about_names[1:], *about_rest])
     return tuple(each for each in questions if each.casefold() != same_question)[:MAX_QUESTIONS]
