@@ -217,11 +217,10 @@ class AnswerCheck:
                 good[claim.index] = sentence
         judged_claims: dict[int, Claim] = {}
         if sentences := {i: sentence for i, sentence in good.items() if sentence}:
-            cited_pages = {
-                i: {n: pages.get(n) for n in sorted(extract_citation_markers(sentence))} for i, sentence in sentences.items()
-            }
-            drafts = [check_claim(sentence, cited_pages[i], self._question, index=i) for i, sentence in sentences.items()]
-            drafts = [replace(draft, start=by_index[draft.index].start) for draft in drafts]
+            drafts = []
+            for i, sentence in sentences.items():
+                own_pages = {n: pages.get(n) for n in sorted(extract_citation_markers(sentence))}
+                drafts.append(check_claim(sentence, own_pages, self._question, index=i, start=by_index[i].start))
             second_review = await self._judge(Review(Proof(soften_claims(drafts))), judge, pages, text)
             judged_claims = {claim.index: claim for claim in second_review.proof.claims}
         supported_indices = {i for i, claim in judged_claims.items() if claim.verdict is Verdict.SUPPORTED}
@@ -229,9 +228,7 @@ class AnswerCheck:
         new_text, standing = edit_text(text, review.proof.claims, changes)
         if not build_cases(standing) or self._finds_exits(new_text):
             return text, replace(review, asked=True)
-        corrections = tuple(
-            Correction(by_index[i].text.strip(), sentence, by_index[i].reason) for i, sentence in changes.items()
-        )
+        corrections = tuple(Correction(by_index[i].text.strip(), new, by_index[i].reason) for i, new in changes.items())
         final_claims = (
             replace(judged_claims[c.index], text=c.text, start=c.start, end=c.end) if changes.get(c.index) else c
             for c in standing

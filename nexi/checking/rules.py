@@ -130,10 +130,9 @@ def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim
         if (reply[1].casefold() == "no") == has_negation(rest):  # the rest says the same: "No, 1 is not a prime number"
             claim_text = rest
     findings = {number: find(claim_text, page, question) for number, page in pages.items()}
-    too_many = _Finding(
-        Verdict.UNCHECKED, Notice("rules.many_sources", "cites more sources than one sentence is compared with")
-    )
-    evidence = tuple(_make_evidence(number, page, findings.get(number, too_many)) for number, page in cited.items())
+    too_many = Notice("rules.many_sources", "cites more sources than one sentence is compared with")
+    default_finding = _Finding(Verdict.UNCHECKED, too_many)
+    evidence = tuple(_make_evidence(number, page, findings.get(number, default_finding)) for number, page in cited.items())
     best = min(findings.values(), key=lambda f: (f.rank, -f.fit, -f.share))
     claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
     return _check_by_clauses(claim, sentence, pages, list(findings.values()))
@@ -203,11 +202,9 @@ def _compare(claim: ParsedText, window: _SentenceWindow, page: Snapshot, lacks: 
     may_contradict = alignment.contradictions and share >= ENOUGH_TO_CONTRADICT
     if may_contradict and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}"):
         our_value, their_value = (value.text.strip() for value in alignment.contradictions[0])
+        ours, theirs = repr(our_value), repr(their_value)
         reason = Notice(
-            "rules.other_value",
-            "the source says {stated} where the sentence says {claimed}",
-            stated=repr(their_value),
-            claimed=repr(our_value),
+            "rules.other_value", "the source says {stated} where the sentence says {claimed}", stated=theirs, claimed=ours
         )
         return replace(finding, verdict=Verdict.CONTRADICTED, reason=reason, other=their_value)
     enough = ENOUGH_UNSPACED if claim.is_unspaced else ENOUGH_WORDS
@@ -316,9 +313,8 @@ def _join_parts(claim: Claim, pages: Pages, parts: list[Part]) -> Claim:
             e = replace(e, places=tuple({(o.start, o.end): None for o in others if o.span and o.span not in e.span}))
             e = e if len(numbers) == 1 else replace(e, reason=Notice("rules.part", "says its part: {part}", part=clause))
         elif e.verdict is not Verdict.UNCHECKED:
-            e = Evidence(
-                e.number, e.url, e.digest, Verdict.NOT_FOUND, reason=Notice("rules.unused", "nothing here rests on it")
-            )
+            no_use = Notice("rules.unused", "nothing here rests on it")
+            e = Evidence(e.number, e.url, e.digest, Verdict.NOT_FOUND, reason=no_use)
         evidence.append(e)
     source_list = " and ".join(f"[{number}]" for number in numbers)
     several = Notice("rules.by_parts", "said part by part by {sources}", sources=source_list)
