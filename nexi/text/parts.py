@@ -280,26 +280,19 @@ def _read_conjunct(tokens: Sequence[str], start: int, items: Sequence[Sequence[s
 
 def _read_items(tokens: Sequence[str], at: int) -> tuple[int, list[list[str]]]:
     """Read the conjuncts before "and", and where the first of them begins."""
-    items: list[list[str]] = []
-    current: list[str] = []
-    place = at - 1
-    if place >= 0 and tokens[place] == ",":
-        place -= 1
-    while place >= 0:
-        word = tokens[place]
-        if word == ",":
-            items.insert(0, current)
-            current = []
-        elif word.lower() in _PREPOSITIONS | _AUXILIARIES | _WH | _COMMANDS:
+    end = at - 1 if tokens[at - 1] == "," else at
+    first = end
+    while first and tokens[first - 1].lower() not in _PREPOSITIONS | _AUXILIARIES | _WH | _COMMANDS:
+        first -= 1
+        if tokens[first].lower() in _ARTICLES and first and tokens[first - 1] != ",":
             break
+    items: list[list[str]] = [[]]
+    for word in tokens[first:end]:
+        if word == ",":
+            items.append([])
         else:
-            current.insert(0, word)
-            if word.lower() in _ARTICLES and place and tokens[place - 1] != ",":
-                place -= 1
-                break
-        place -= 1
-    items.insert(0, current)
-    return (place + 1, items) if all(items) else (0, [])
+            items[-1].append(word)
+    return (first, items) if all(items) else (0, [])
 
 
 def _join_words(words: Sequence[str]) -> str:
