@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise, zip_longest
 from math import log
 
 from msgspec import Struct
@@ -152,21 +152,17 @@ def _choose_spans(windows_by_query: Sequence[Sequence[_Window]], pages: Mapping[
     """Windows in rounds, the best of every sentence first, until the budget is full; short pages whole."""
     spans: Spans = defaultdict(set)
     room = max_tokens * CHARS_PER_TOKEN
-    for turn in range(MAX_WINDOWS):
-        for windows in windows_by_query:
-            if turn >= len(windows):
-                continue
-            window = windows[turn]
-            page = pages[window.page]
-            whole = page.bounds[-1][1] - page.bounds[0][0] <= SHORT_PAGE_CHARS
-            candidates = range(len(page.bounds)) if whole else range(window.first, window.last + 1)
-            middle = (window.first + window.last) // 2
-            for at in sorted((at for at in candidates if at not in spans[window.page]), key=lambda at: abs(at - middle)):
-                start, end = page.bounds[at]
-                if end - start + 1 > room:
-                    break
-                spans[window.page].add(at)
-                room -= end - start + 1
+    for window in filter(None, chain.from_iterable(zip_longest(*windows_by_query))):
+        page = pages[window.page]
+        whole = page.bounds[-1][1] - page.bounds[0][0] <= SHORT_PAGE_CHARS
+        candidates = range(len(page.bounds)) if whole else range(window.first, window.last + 1)
+        middle = (window.first + window.last) // 2
+        for at in sorted((at for at in candidates if at not in spans[window.page]), key=lambda at: abs(at - middle)):
+            start, end = page.bounds[at]
+            if end - start + 1 > room:
+                break
+            spans[window.page].add(at)
+            room -= end - start + 1
     return spans
 
 
