@@ -106,15 +106,9 @@ class _Parser:
         while at < size:
             end = self._text.find("\n", at)
             end = size if end < 0 else end
-            if fence := self._fences.get(at):
-                end, language = fence
-                if self._open:
-                    yield self._close(self._open)
-                self._heads = None
-                yield Block("code", at, end, self._trail, label=language)
-                at = end + 1
-                continue
-            if at == self._delimiter:
+            if at in self._fences:
+                kind, end = "code", self._fences[at][0]
+            elif at == self._delimiter:
                 kind = "rule"
             elif match := None if self._text[at].isalpha() else _LINE.match(self._text, at, end):
                 kind = match.lastgroup or ""
@@ -163,6 +157,8 @@ class _Parser:
                 return Block("mark", at, end, self._trail)
             case "rule":
                 return Block("rule", at, end, self._trail)
+            case "code":
+                return Block("code", at, end, self._trail, label=self._fences[at][1])
         return None
 
     def _read_underlined(self, at: int, end: int) -> Block | None:
