@@ -85,11 +85,9 @@ def _list_topics(page: AnswerPage, old_text: str) -> list[str]:
     headings = [block for block in parse_blocks(page.text) if block.kind == "heading"]
     ends = [*(heading.start for heading in headings[1:]), len(page.text)]
     for heading, end in zip(headings, ends, strict=False):
-        if heading.level <= 1:
-            continue
         words, section = _clean_heading(read_block(page.text, heading)), " ".join(page.text[heading.end : end].split())
         roots = frozenset(join_roots(words).split())
-        is_new = bool(roots) and not roots <= old_roots
+        is_new = heading.level > 1 and bool(roots) and not roots <= old_roots
         if words and is_new and len(section) >= MIN_SECTION_CHARS and not any(quote in section for quote in quotes):
             topics.append(words)
     return topics

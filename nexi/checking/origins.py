@@ -113,10 +113,7 @@ def find_exchanges(one: str, other: str) -> tuple[_Exchange, ...]:
 def _join_changes(edits: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int, int, int, int]]:
     """The places where two texts differ; two with one word between them are one, as in a date."""
     spans: list[tuple[int, int, int, int]] = []
-    for tag, *span in edits:
-        a, b, c, d = span
-        if tag == "equal":
-            continue
+    for a, b, c, d in (span for tag, *span in edits if tag != "equal"):
         if spans and a - spans[-1][1] <= 1 and c - spans[-1][3] <= 1:
             spans[-1] = (spans[-1][0], b, spans[-1][2], d)
         else:

@@ -103,10 +103,9 @@ class Verification(Struct, frozen=True):
     def failed(self, *, strict: bool = False) -> tuple[Claim, ...]:
         """The sentences that make the verification fail: those that are neither found nor supported."""
         # In a document with citations, one that cites nothing fails only when it is contradicted or the check is strict.
+        is_strict = strict or self.basis != "cited"
         wrong = find_failing(self.proof.claims)
-        if strict or self.basis != "cited":
-            return tuple(wrong)
-        return tuple(c for c in wrong if numbers_of(c.text) or c.verdict is Verdict.CONTRADICTED)
+        return tuple(c for c in wrong if is_strict or numbers_of(c.text) or c.verdict is Verdict.CONTRADICTED)
 
     def is_uncited(self, claim: Claim) -> bool:
         """Whether a sentence of a document with citations cites nothing."""
