@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from html import unescape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -211,15 +211,16 @@ def _shorten_open_fence(text: str) -> str:
     return lines.partition("\n")[0] + f"\n\n{last}"
 
 
-def escape_markup(text: str) -> str:
-    """The text with tags, images, links and definitions escaped, also where it is code."""
-    text = _LINK.sub(r"\1\\]", _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", text)))
+def escape_markup(text: str, links: re.Pattern[str] = _LINK) -> str:
+    """The text with tags, images, these links and definitions escaped, also where it is code."""
+    text = links.sub(r"\1\\]", _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", text)))
     return _DEFINITION.sub(r"\1\\[", text)
 
 
 def make_inert(text: str) -> str:
     """Markdown that neither runs nor loads anything in whatever shows it; code is left as it is where that is sure."""
-    gentle = (outside_code(text, _make_part_inert), _make_part_inert(text))
+    escape = partial(escape_markup, links=_FOREIGN_LINK)
+    gentle = (outside_code(text, escape), escape(text))
     return next((form for form in gentle if _is_inert(form)), _OPENING.sub(lambda match: f"&#{ord(match[0])};", text))
 
 
@@ -230,8 +231,3 @@ def _is_inert(text: str) -> bool:
         kind in ("text", "code") or (kind != "image" and target.lower().startswith(webs))
         for kind, target in _find_targets(text)
     )
-
-
-def _make_part_inert(part: str) -> str:
-    part = _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", part))
-    return _DEFINITION.sub(r"\1\\[", _FOREIGN_LINK.sub(r"\1\\]", part))
