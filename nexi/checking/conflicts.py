@@ -28,15 +28,8 @@ from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Date, Value, list_dates
+from nexi.text import references
 from nexi.text.plain import fold_text
-from nexi.text.references import (
-    MAX_LEAD_CHARS,
-    find_namesakes,
-    find_other_things,
-    find_things_of_kind,
-    may_be_same,
-    name_subject,
-)
 from nexi.text.scope import DocumentScope, asks_for_state, is_newer, is_not_yet
 from nexi.text.wordforms import WORD, word_terms
 from nexi.text.words import has_words
@@ -102,12 +95,13 @@ def find_conflicts(
     for number, page in pages.items():
         # the title without the name of the site, or the first line
         first_line = page.words_between(0, 0) if page.bounds else ""
-        title = _SITE.split(name_subject(titles.get(number, ""), page.text))[0] or first_line
+        title = _SITE.split(references.name_subject(titles.get(number, ""), page.text))[0] or first_line
         about[number] = frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
-    leads = {n: (titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers}
-    things_apart = find_namesakes(question, list(leads.values())) or find_things_of_kind(question, list(leads.values()))
+    leads = {n: (titles.get(n, ""), pages[n].text[: references.MAX_LEAD_CHARS]) for n in numbers}
+    titled_leads = list(leads.values())
+    things_apart = references.find_namesakes(question, titled_leads) or references.find_things_of_kind(question, titled_leads)
     namesakes = merge_copies(things_apart, [pages[n].text for n in numbers])
     things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
     prints = {n: shingles(pages[n].text) for n in numbers}
@@ -116,7 +110,7 @@ def find_conflicts(
     groups = [group for claim in claims[:MAX_CLAIMS] for group in comparison.find_disagreements(claim)]
     groups += _find_altered(claims[:MAX_CLAIMS], comparison, groups)
     groups = [group for group in groups if _may_disagree(group, things, pages)]
-    other_things = {numbers[place] for place in find_other_things(question, list(leads.values()))}
+    other_things = {numbers[place] for place in references.find_other_things(question, titled_leads)}
     groups = [group for group in groups if len({s.number in other_things for values in group for s in values}) < 2]
     if not groups:
         return ()
@@ -215,7 +209,7 @@ class _Comparison(Struct, frozen=True):
         exchanges = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
         if not exchanges:
             pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
-            same = {n for _, theirs in pairs if may_be_same(self.leads[first], self.leads[n := theirs.number])}
+            same = {n for _, theirs in pairs if references.may_be_same(self.leads[first], self.leads[n := theirs.number])}
             same = {n for n in same if are_copies(self.pages[first].text, self.pages[n].text)}
             exchanges = [(words, theirs) for words, theirs in pairs if theirs.number in same]
         for own_name in dict.fromkeys(names[0] for names, _ in exchanges):
@@ -249,8 +243,8 @@ def _find_altered(claims: Sequence[Claim], compared: _Comparison, groups: Sequen
     for one, other in permutations(compared.pages, 2):
         scope, other_scope = compared.scopes[one], compared.scopes[other]
         is_version = is_newer(scope, other_scope) or is_newer(other_scope, scope) or scope.periods != other_scope.periods
-        is_other = scope.standing or other_scope.standing or not may_be_same(compared.leads[one], compared.leads[other])
-        if is_version or is_other or frozenset((one, other)) in pairs:
+        may_be_same = references.may_be_same(compared.leads[one], compared.leads[other])
+        if is_version or not may_be_same or scope.standing or other_scope.standing or frozenset((one, other)) in pairs:
             continue
         texts = [compared.pages[n].plain.text for n in (one, other)]
         exchanges = [(_quote_value(texts[0], *e.ours), _quote_value(texts[1], *e.theirs)) for e in find_exchanges(*texts)]
