@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w+")
 _VALUE_WORD = re.compile(r"\w+(?:[.,:’'-]\w+)*")
 
 
-class _Exchange(NamedTuple):
+class _ExchangedWords(NamedTuple):
     """The words that two copies of a text have in one place, each with its start and end."""
 
     ours: tuple[int, int]
@@ -79,7 +79,7 @@ def are_altered(one: frozenset[int], other: frozenset[int]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def find_exchanges(one: str, other: str) -> tuple[_Exchange, ...]:
+def find_exchanges(one: str, other: str) -> tuple[_ExchangedWords, ...]:
     """Where a text has other values than a copy of it, or of a part of it; nothing for texts that are no copies."""
     # In a copy of a part only numbers count: a name may be translated there.
     prints = shingles(one), shingles(other)
@@ -104,7 +104,7 @@ def find_exchanges(one: str, other: str) -> tuple[_Exchange, ...]:
     if not is_copy or len(values) > MAX_CHANGED_VALUES * agreeing:
         return ()
     return tuple(
-        _Exchange((mine[0].start(), mine[-1].end()), (there[0].start(), there[-1].end()))
+        _ExchangedWords((mine[0].start(), mine[-1].end()), (there[0].start(), there[-1].end()))
         for mine, there in (changes if is_whole else numbers)
         if _are_different(mine, there)
     )
