@@ -103,7 +103,7 @@ async def check(row: Row, answer: str, texts: Mapping[str, str], judge: Judge | 
     session = session_of(row, texts)
     verifier = Verifier(Snapshots(session, MemoryPages()), question=row["question"])
     answer_check = AnswerCheck(session, verifier, lambda text: None)
-    answer_check.feed(answer)
+    answer_check.stream.feed(answer)
     return await answer_check.finish(judge, rewrite_nothing if judge else None)
 
 

@@ -219,7 +219,7 @@ async def check_text(text: str, *, strict: bool) -> tuple[str, Review]:
     session.add_page(url, page)
     session.book.number_for(url, digest=page.digest)
     check = AnswerCheck(session, Verifier(Snapshots(session, MemoryPages()), strict=strict, question=QUESTION), lambda _: None)
-    check.feed(text)
+    check.stream.feed(text)
     out, review = await check.finish()
     assert review is not None
     return out, review

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.chunking import TextChunk, chunk_markdown, code_languages, headings_of
+from nexi.text.chunking import TextChunk, chunk_markdown, count_code_blocks, headings_of
 
 GUIDE = """# Guide
 
@@ -45,7 +45,7 @@ def test_small_sections_share_a_chunk() -> None:
 def test_a_chunk_of_code_names_its_languages() -> None:
     pieces = chunk_markdown(GUIDE, 80)
     assert [(p.has_code, p.languages) for p in pieces] == [(False, ()), (True, ("python",)), (False, ())]
-    assert (headings_of(GUIDE), code_languages(GUIDE)) == (["Guide", "Feeding", "Setext"], ["python"])
+    assert (headings_of(GUIDE), list(count_code_blocks(GUIDE))) == (["Guide", "Feeding", "Setext"], ["python"])
 
 
 def test_a_fence_longer_than_the_size_is_a_chunk_of_its_own() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from nexi.answers.citations import clean_address, clean_title, format_citations_section
-from nexi.answers.safe_markdown import MarkdownGuard, find_exits, is_inert
+from nexi.answers.safe_markdown import MarkdownGuard, _is_inert, find_exits
 from nexi.answers.streaming import AnswerStream, _fit_stretch, make_safe
 
 GIVEN, READ, EVIL = "https://given.example/b", "https://read.example/a", "evil.example/p.png?d=CANARY"
@@ -220,5 +220,5 @@ def test_an_answer_that_is_all_markup_ends_as_plain_words() -> None:
 def test_titles_and_addresses_in_a_list_of_sources_are_no_markup() -> None:
     title, url = f"![x](//{EVIL}) <img src=//{EVIL}>", "https://a.example/?![x](//b.example/p.png)"
     listed = format_citations_section({1: url, 2: GIVEN}, {url: title, GIVEN: "[PDF] Maps"})
-    assert is_inert(listed)
+    assert _is_inert(listed)
     assert (clean_title("[PDF] Maps of 1 < 2"), clean_address(f"{GIVEN}?a[]=1")) == ("[PDF] Maps of 1 < 2", f"{GIVEN}?a[]=1")

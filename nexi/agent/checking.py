@@ -53,7 +53,7 @@ class StreamedAnswerCheck:
         self._checking: asyncio.Task[None] | None = None
 
     def feed(self, text: str) -> None:
-        self.check.feed(text)
+        self.check.stream.feed(text)
         if self.check.is_waiting and (self._checking is None or self._checking.done()):
             self._checking = start_task(self._tasks, self.check.drain(), name="check the answer")
 
@@ -155,16 +155,16 @@ class AnswerChecker:
         if self.verifier is None:
             return (text if extract_citation_markers(text) else ""), None
         trial = AnswerCheck(self.context.session, replace(self.verifier, strict=True), lambda text: None)
-        trial.feed(text)
+        trial.stream.feed(text)
         clean, review = await trial.finish(self._open_judge(by_model=False))
         return (clean if review and review.proof.passed else ""), review
 
     async def finish_check(self, check: AnswerCheck, stop: StopReason, rest: str = "", *, may_rewrite: bool = True) -> Answer:
         """Check the rest of an answer and add the answer, as it stands at the end, to the conversation."""
         context = self.context
-        check.feed(rest)
+        check.stream.feed(rest)
         if earlier := context.llm.replay.earlier_check:
-            check.end_stream()
+            check.stream.finish()
             await self._settle_numbers(check)
             return await self._conclude(earlier.answer, stop, earlier.conflicts, earlier.review)  # as it was shown then
         judge = self._open_judge(by_model=check.by_model)
@@ -384,14 +384,14 @@ class AnswerChecker:
 
     async def _warn_about_citations(self, check: AnswerCheck, clean: str) -> None:
         warn = self.context.warn
-        if check.unknown_citations:
-            numbers = ", ".join(f"[{n}]" for n in sorted(check.unknown_citations))
+        if check.stream.dropped:
+            numbers = ", ".join(f"[{n}]" for n in sorted(check.stream.dropped))
             unknown = Notice(
                 "citation.unknown", "the model cited {numbers}, which names no page that was read; removed", numbers=numbers
             )
             await warn("unknown_citation", unknown)
-        if check.unknown_addresses:
-            hosts = ", ".join(name_hosts(check.unknown_addresses))[:300]  # not whole: an address can spell private text
+        if check.stream.removed:
+            hosts = ", ".join(name_hosts(check.stream.removed))[:300]  # not whole: an address can spell private text
             somewhere = Notice(
                 "address.unknown_at",
                 "the model wrote an address at {hosts} that is on no page that was read; removed",

@@ -39,7 +39,7 @@ class ModelTurn:
     @property
     def released_check(self) -> AnswerCheck | None:
         """The check of an answer of which a part was already shown."""
-        return self.answer_check if self.answer_check and self.answer_check.has_released else None
+        return self.answer_check if self.answer_check and self.answer_check.stream.has_released else None
 
     @property
     def is_unfinished(self) -> bool:

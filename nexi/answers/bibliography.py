@@ -14,13 +14,14 @@ from typing import Any
 
 from msgspec import Struct
 
+from nexi.text.sentences import MONTHS
 from nexi.text.stopwords import read_word_sets
 from nexi.types import Paper, Source
 from nexi.urls import host_of
 
 __all__ = ["FORMS"]
 
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTH_NUMBERS = {name[:3]: number for number, name in enumerate(MONTHS, 1)}
 MAX_AUTHORS = 50
 _WORDS = read_word_sets(__file__)
 PARTICLES = _WORDS["particles"]  # of a family name
@@ -68,8 +69,6 @@ class PublicationDate(Struct, frozen=True):
 
 
 class _Reference(Struct, frozen=True):
-    """A source as a reference list has it."""
-
     number: int
     url: str
     title: str
@@ -118,14 +117,56 @@ def _slash_date(date: PublicationDate) -> str:
 def to_bibtex(sources: Sequence[Source], accessed: str = "") -> str:
     """BibTeX, with the entry type that biblatex, JabRef, Zotero and pandoc have for web pages."""
     references = [_build_reference(source, accessed) for source in sources]
-    keys = _reference_keys(references)
-    return "\n".join(_bibtex_entry(key, reference) for key, reference in zip(keys, references, strict=True))
+    entries = []
+    for key, reference in zip(_reference_keys(references), references, strict=True):
+        names = [(name.family.translate(_TEX), name.given.translate(_TEX)) for name in reference.authors]
+        authors = [f"{family}, {given}" if given else "{" + family + "}" for family, given in names]
+        fields = [
+            ("title", "{" + reference.title.translate(_TEX) + "}"),  # twice in braces: styles must not change its capitals
+            ("author", " and ".join(authors)),
+            ("journal", reference.venue.translate(_TEX)),
+            ("volume", reference.volume.translate(_TEX)),
+            ("number", reference.issue.translate(_TEX)),
+            ("pages", "--".join(part for part in reference.page_range if part).translate(_TEX)),
+            ("doi", reference.doi.translate(_URL_IN_TEX)),
+            ("note", reference.standing.translate(_TEX)),
+            ("organization", reference.site.translate(_TEX)),
+            ("publisher", reference.site.translate(_TEX)),
+            ("date", reference.issued.iso() if reference.issued else ""),
+            ("year", f"{reference.issued.year:04d}" if reference.issued else ""),
+            ("url", reference.url.translate(_URL_IN_TEX)),
+            ("urldate", reference.accessed.iso() if reference.accessed else ""),
+            ("language", reference.language.translate(_TEX)),
+        ]
+        body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields if value)
+        entries.append(f"@{'article' if reference.venue else 'online'}{{{key},\n{body}\n}}\n")
+    return "\n".join(entries)
 
 
 def to_csl(sources: Sequence[Source], accessed: str = "") -> str:
     """CSL-JSON, as pandoc and citation processors read it."""
     references = [_build_reference(source, accessed) for source in sources]
-    items = [_csl_item(key, reference) for key, reference in zip(_reference_keys(references), references, strict=True)]
+    items = []
+    for key, reference in zip(_reference_keys(references), references, strict=True):
+        item: dict[str, Any] = {
+            "id": key,
+            "type": "article-journal" if reference.venue else "document" if reference.is_document else "webpage",
+            "title": reference.title,
+            "author": [{"family": n.family, "given": n.given} if n.given else {"literal": n.family} for n in reference.authors],
+            "issued": _date_parts(reference.issued),
+            "accessed": _date_parts(reference.accessed),
+            "container-title": reference.venue or reference.site,
+            "volume": reference.volume,
+            "issue": reference.issue,
+            "page": "-".join(part for part in reference.page_range if part),
+            "DOI": reference.doi,
+            "license": reference.licence,
+            "note": reference.standing,
+            "publisher": reference.site,
+            "language": reference.language,
+            "URL": reference.url,
+        }
+        items.append({name: value for name, value in item.items() if value})
     return json.dumps(items, ensure_ascii=False, indent=2) + "\n"
 
 
@@ -138,9 +179,9 @@ def read_date(text: str) -> PublicationDate | None:
     if match := _ISO.match(text):
         return _build_date(match[1], int(match[2] or 0), match[3])
     if match := _DAY_FIRST.search(text):
-        return _build_date(match[3], _month_number(match[2]), match[1])
+        return _build_date(match[3], MONTH_NUMBERS.get(match[2][:3].lower(), 0), match[1])
     if match := _MONTH_FIRST.search(text):
-        return _build_date(match[3], _month_number(match[1]), match[2])
+        return _build_date(match[3], MONTH_NUMBERS.get(match[1][:3].lower(), 0), match[2])
     return None
 
 
@@ -211,11 +252,6 @@ def _is_of_a_person(word: str) -> bool:
     return word[0].isupper() and not is_acronym and letters.lower() not in ORGANISATION and not any(map(str.isdigit, word))
 
 
-def _month_number(name: str) -> int:
-    short = name[:3].lower()
-    return MONTHS.index(short) + 1 if short in MONTHS else 0
-
-
 def _build_date(year: str, month: int, day: str | None) -> PublicationDate | None:
     number = int(day or 0)
     return PublicationDate(int(year), month, number if month and 1 <= number <= 31 else 0) if int(year) else None
@@ -225,30 +261,6 @@ def _one_line(text: str) -> str:
     """One line without control characters, in composed letters."""
     printable = "".join(c if c.isprintable() else " " for c in unicodedata.normalize("NFC", text))
     return " ".join(printable.split())
-
-
-def _bibtex_entry(key: str, reference: _Reference) -> str:
-    names = [(name.family.translate(_TEX), name.given.translate(_TEX)) for name in reference.authors]
-    authors = [f"{family}, {given}" if given else "{" + family + "}" for family, given in names]
-    fields = [
-        ("title", "{" + reference.title.translate(_TEX) + "}"),  # twice in braces: styles must not change its capitals
-        ("author", " and ".join(authors)),
-        ("journal", reference.venue.translate(_TEX)),
-        ("volume", reference.volume.translate(_TEX)),
-        ("number", reference.issue.translate(_TEX)),
-        ("pages", "--".join(part for part in reference.page_range if part).translate(_TEX)),
-        ("doi", reference.doi.translate(_URL_IN_TEX)),
-        ("note", reference.standing.translate(_TEX)),
-        ("organization", reference.site.translate(_TEX)),
-        ("publisher", reference.site.translate(_TEX)),
-        ("date", reference.issued.iso() if reference.issued else ""),
-        ("year", f"{reference.issued.year:04d}" if reference.issued else ""),
-        ("url", reference.url.translate(_URL_IN_TEX)),
-        ("urldate", reference.accessed.iso() if reference.accessed else ""),
-        ("language", reference.language.translate(_TEX)),
-    ]
-    body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields if value)
-    return f"@{'article' if reference.venue else 'online'}{{{key},\n{body}\n}}\n"
 
 
 def _reference_keys(references: Sequence[_Reference]) -> list[str]:
@@ -264,28 +276,6 @@ def _reference_keys(references: Sequence[_Reference]) -> list[str]:
         suffixes = ("z" * rounds + (chr(ord("a") + letter) if letter else "") for rounds, letter in places)
         keys.append(next(base + suffix for suffix in suffixes if base + suffix not in keys))
     return keys
-
-
-def _csl_item(key: str, reference: _Reference) -> dict[str, Any]:
-    item: dict[str, Any] = {
-        "id": key,
-        "type": "article-journal" if reference.venue else "document" if reference.is_document else "webpage",
-        "title": reference.title,
-        "author": [{"family": n.family, "given": n.given} if n.given else {"literal": n.family} for n in reference.authors],
-        "issued": _date_parts(reference.issued),
-        "accessed": _date_parts(reference.accessed),
-        "container-title": reference.venue or reference.site,
-        "volume": reference.volume,
-        "issue": reference.issue,
-        "page": "-".join(part for part in reference.page_range if part),
-        "DOI": reference.doi,
-        "license": reference.licence,
-        "note": reference.standing,
-        "publisher": reference.site,
-        "language": reference.language,
-        "URL": reference.url,
-    }
-    return {name: value for name, value in item.items() if value}
 
 
 def _date_parts(date: PublicationDate | None) -> dict[str, Any]:

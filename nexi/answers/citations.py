@@ -54,9 +54,8 @@ _SPACES = re.compile(r"[ \t]*")
 _FOLLOWING_MARKERS = re.compile(
     rf"(?:(?:[ \t]*(?:\[\[?\^?{MARKER_NUMBER}[^\[\]\n]{{0,80}}\]\]?{_LINK}|【[^】\n]{{0,80}}】))+[.,;]?)?"
 )
-_UNFINISHED = re.compile(
-    r"(?:\[{1,2}[^\[\]\n]{0,80}\]?|【[^】\n]{0,80}|\([^()\s]{0,200})$"
-)  # may still become a marker or its link
+# What may still become a marker or its link.
+_UNFINISHED = re.compile(r"(?:\[{1,2}[^\[\]\n]{0,80}\]?|【[^】\n]{0,80}|\([^()\s]{0,200})$")
 _WHOLE_LINE = re.compile(r"\s{0,12}(?:[-*+•]\s|[0-9]{1,3}[.)]\s|\||#{1,6}\s|>|`{3}|~{3})")
 _TITLE_MARKUP = re.compile(r"<[A-Za-z/!?]|!\[|\]\s*[\[(:]|`")
 _NO_MARKUP = str.maketrans("<>[]`", "‹›()'")

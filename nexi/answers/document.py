@@ -62,10 +62,11 @@ class Document(Struct, frozen=True):
 
 
 class _Places(Struct, frozen=True):
-    """Numbers for addresses, as they are met."""
+    """Numbers for addresses, as they are met; a method that takes a match returns what stands in its place."""
 
     sources: dict[int, Source] = {}
     by_key: dict[str, int] = {}
+    labels: dict[str, str] = {}
     unread: list[str] = []
 
     def add(self, number: int, url: str, title: str = "") -> None:
@@ -85,6 +86,49 @@ class _Places(Struct, frozen=True):
             return 0
         self.add(number, url)
         return number
+
+    def define(self, label: str, url: str, title: str = "") -> None:
+        self.labels.setdefault(label.casefold(), url)
+        if label.isdecimal() and 0 < int(label) <= MAX_SOURCES:  # it is that number
+            self.add(int(label), url, title)
+
+    def read_footnote(self, match: re.Match[str]) -> str:
+        if urls := find_urls(match["rest"]):
+            self.define(match["label"], urls[0], _title(match["rest"], urls[0]))
+        return _blank(match)
+
+    def read_definition(self, match: re.Match[str]) -> str:
+        self.define(match["label"], match["url"])
+        return _blank(match)
+
+    def cite_note(self, match: re.Match[str]) -> str:
+        number = self.number(self.labels.get(match[1].casefold(), ""))
+        return f"[{number}]" if number else match[0]
+
+    def cite_reference(self, match: re.Match[str]) -> str:
+        number = self.number(self.labels.get((match[2] or match[1]).casefold(), ""))
+        return f"{match[1]} [{number}]" if number and not match[1].isdecimal() else match[0]
+
+    def cite_linked_number(self, match: re.Match[str]) -> str:
+        if dedup_key(match[2]) not in self.by_key:
+            self.add(int(match[1]), match[2])
+        number = self.number(match[2])
+        return f"[{number}]" if number else match[0]
+
+    def cite_links_in_brackets(self, match: re.Match[str]) -> str:
+        numbers = [self.number(link[1]) for link in _LINK.finditer(match[1])]
+        return "".join(f"[{number}]" for number in numbers) if all(numbers) else match[0]
+
+    def cite_raised_number(self, match: re.Match[str]) -> str:
+        number = int(unicodedata.normalize("NFKC", match[1] or match[2]))
+        return f"[{number}]" if number in self.sources else match[0]
+
+    def cite_labels(self, part: str) -> str:
+        return _REFERENCE.sub(self.cite_reference, _NOTE_MARK.sub(self.cite_note, part))
+
+    def cite_numbers(self, part: str) -> str:
+        part = _LINKS_IN_BRACKETS.sub(self.cite_links_in_brackets, _LINKED_NUMBER.sub(self.cite_linked_number, part))
+        return _RAISED.sub(self.cite_raised_number, part)
 
 
 def read_markdown(text: str) -> Document:
@@ -106,9 +150,10 @@ def read_markdown(text: str) -> Document:
         if urls := find_urls(entry_text):
             places.add(number, urls[0], _title(entry_text, urls[0]))
     text = body + "\n" * text[len(body) :].count("\n")  # the list of sources at the end, once read, is blank
-    text, labels = _read_definitions(text, places)
-    text = outside_code(_LINK_ITEM.sub(_blank, text), lambda part: _resolve_references(part, labels, places))
-    text = outside_code(text, lambda part: _resolve_numbers(part, places))
+    text = outside_code(text, lambda part: _FOOTNOTE.sub(places.read_footnote, part))
+    text = outside_code(text, lambda part: _DEFINITION.sub(places.read_definition, part))
+    text = outside_code(_LINK_ITEM.sub(_blank, text), places.cite_labels)
+    text = outside_code(text, places.cite_numbers)
     text, _ = keep_given_addresses(normalise_markers(text), places.number)
     lost = tuple(sorted(extract_citation_markers(text) - set(places.sources)))
     return Document(text, tuple(places.sources.values()), lost, run, unread=len(places.unread))
@@ -131,62 +176,6 @@ def build_answer_document(answer: str, sources: tuple[Source, ...], run: str = "
     text = _remove_old_marks(answer)
     lost = tuple(sorted(extract_citation_markers(text) - {source.number for source in sources}))
     return Document(text, sources, lost, run, question)
-
-
-def _read_definitions(text: str, places: _Places) -> tuple[str, dict[str, str]]:
-    """Footnotes and reference definitions are read, then blank; a label that is a number is that number."""
-    labels: dict[str, str] = {}
-
-    def define(label: str, url: str, title: str = "") -> None:
-        labels.setdefault(label.casefold(), url)
-        if label.isdecimal() and 0 < int(label) <= MAX_SOURCES:
-            places.add(int(label), url, title)
-
-    def footnote(match: re.Match[str]) -> str:
-        if urls := find_urls(match["rest"]):
-            define(match["label"], urls[0], _title(match["rest"], urls[0]))
-        return _blank(match)
-
-    def definition(match: re.Match[str]) -> str:
-        define(match["label"], match["url"])
-        return _blank(match)
-
-    text = outside_code(text, lambda part: _FOOTNOTE.sub(footnote, part))
-    return outside_code(text, lambda part: _DEFINITION.sub(definition, part)), labels
-
-
-def _resolve_references(part: str, labels: Mapping[str, str], places: _Places) -> str:
-    """Named footnotes and links by reference as [n]."""
-
-    def note(match: re.Match[str]) -> str:
-        number = places.number(labels.get(match[1].casefold(), ""))
-        return f"[{number}]" if number else match[0]
-
-    def reference(match: re.Match[str]) -> str:
-        number = places.number(labels.get((match[2] or match[1]).casefold(), ""))
-        return f"{match[1]} [{number}]" if number and not match[1].isdecimal() else match[0]
-
-    return _REFERENCE.sub(reference, _NOTE_MARK.sub(note, part))
-
-
-def _resolve_numbers(part: str, places: _Places) -> str:
-    """Numbers that are links, raised numbers, and links alone in brackets as [n]."""
-
-    def linked(match: re.Match[str]) -> str:
-        if dedup_key(match[2]) not in places.by_key:
-            places.add(int(match[1]), match[2])
-        number = places.number(match[2])
-        return f"[{number}]" if number else match[0]
-
-    def bracketed(match: re.Match[str]) -> str:
-        numbers = [places.number(link[1]) for link in _LINK.finditer(match[1])]
-        return "".join(f"[{number}]" for number in numbers) if all(numbers) else match[0]
-
-    def raised(match: re.Match[str]) -> str:
-        number = int(unicodedata.normalize("NFKC", match[1] or match[2]))
-        return f"[{number}]" if number in places.sources else match[0]
-
-    return _RAISED.sub(raised, _LINKS_IN_BRACKETS.sub(bracketed, _LINKED_NUMBER.sub(linked, part)))
 
 
 def _title(entry: str, url: str) -> str:

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from msgspec import Struct
@@ -57,13 +57,6 @@ class AnswerPage(Struct, frozen=True):
     text: str
 
 
-class _Topic(Struct, frozen=True):
-    """A heading whose section the answer leaves out."""
-
-    words: str
-    page: AnswerPage
-
-
 def make_follow_ups(question: str, answer: str, pages: Sequence[AnswerPage]) -> tuple[str, ...]:
     """At most three questions on what the pages say and the answer does not; `pages` has those that it cites first."""
     language = detect_language(question) or detect_language(answer) or "en"
@@ -72,20 +65,18 @@ def make_follow_ups(question: str, answer: str, pages: Sequence[AnswerPage]) -> 
     own = [AnswerPage(page.title, page.text[:MAX_PAGE_CHARS]) for page in pages if detect_language(page.text) == language]
     old_text = f"{question}\n{_CITATION.sub('', answer)}"
     # The first topic of each page, then the second of each, and so on.
-    rows = zip_longest(*(_list_topics(page, old_text) for page in own))
-    about_topics = _unique(_ask_about_topic(topic, question, language) for row in rows for topic in row if topic)
+    rows = zip_longest(*([(topic, page) for topic in _list_topics(page, old_text)] for page in own))
+    topics = filter(None, chain.from_iterable(rows))
+    about_topics = _unique(_ask_about_topic(topic, page, question, language) for topic, page in topics)
     about_names = _unique(_ask_about_names(own, old_text, question, language))
-    about_rest = _unique(
-        FORMS[language][2].format(title=_shorten_title(page))
-        for page in own
-        if _shorten_title(page) and len(page.text) - len(answer) >= MIN_REST_CHARS
-    )
+    titles = (_shorten_title(page) for page in own if len(page.text) - len(answer) >= MIN_REST_CHARS)
+    about_rest = _unique(FORMS[language][2].format(title=title) for title in titles if title)
     same_question = " ".join(question.casefold().split())
     questions = _unique([*about_topics[:2], *about_names[:1], *about_topics[2:], *about_names[1:], *about_rest])
     return tuple(each for each in questions if each.casefold() != same_question)[:MAX_QUESTIONS]
 
 
-def _list_topics(page: AnswerPage, old_text: str) -> list[_Topic]:
+def _list_topics(page: AnswerPage, old_text: str) -> list[str]:
     """The headings of a page that say something, have a text, and are not in the question or the answer."""
     sentences = (" ".join(sentence.split()) for sentence in _SENTENCE_END.split(old_text))
     quotes = [sentence[:QUOTED_CHARS] for sentence in sentences if len(sentence) >= QUOTED_CHARS // 2]
@@ -94,13 +85,11 @@ def _list_topics(page: AnswerPage, old_text: str) -> list[_Topic]:
     headings = [block for block in parse_blocks(page.text) if block.kind == "heading"]
     ends = [*(heading.start for heading in headings[1:]), len(page.text)]
     for heading, end in zip(headings, ends, strict=False):
-        if heading.level <= 1:
-            continue
         words, section = _clean_heading(read_block(page.text, heading)), " ".join(page.text[heading.end : end].split())
         roots = frozenset(join_roots(words).split())
-        is_new = bool(roots) and not roots <= old_roots
+        is_new = heading.level > 1 and bool(roots) and not roots <= old_roots
         if words and is_new and len(section) >= MIN_SECTION_CHARS and not any(quote in section for quote in quotes):
-            topics.append(_Topic(words, page))
+            topics.append(words)
     return topics
 
 
@@ -117,21 +106,21 @@ def _clean_heading(heading: str) -> str:
     return "" if any(part in _WORDS["pronouns"] for part in parts) or not any(char.isalpha() for char in words) else words
 
 
-def _ask_about_topic(topic: _Topic, question: str, language: str) -> str:
+def _ask_about_topic(topic: str, page: AnswerPage, question: str, language: str) -> str:
     form, about_name, _ = FORMS[language]
-    subject = _name_subject(question, topic.page, language)
-    if topic.words.endswith(("?", "？", "؟")):
-        return topic.words if len(find_words(topic.words)) > 3 or has_unspaced(topic.words) else ""
+    subject = _name_subject(question, page, language)
+    if topic.endswith(("?", "？", "؟")):
+        return topic if len(find_words(topic)) > 3 or has_unspaced(topic) else ""
     if language != "en":
-        return form.format(subject=subject, topic=topic.words) if subject else ""
+        return form.format(subject=subject, topic=topic) if subject else ""
     # Without the capitals of a title: a word is a name where the text writes it so within a sentence.
-    names = frozenset(re.findall(r"[a-z,] ([A-Z][\w’'-]*)", topic.page.text))
-    names -= {word.capitalize() for word in _small_words(topic.page.text)}
-    words = " ".join(w if w in names or not w[1:].islower() else w.lower() for w in topic.words.split())
+    names = frozenset(re.findall(r"[a-z,] ([A-Z][\w’'-]*)", page.text))
+    names -= {word.capitalize() for word in _small_words(page.text)}
+    words = " ".join(w if w in names or not w[1:].islower() else w.lower() for w in topic.split())
     content = [word for word in words.split() if word not in STOP]
     if subject and content and all(word[:1].isupper() and word[1:].islower() for word in content):
         return about_name.format(name=words, subject=subject)
-    return _ask_in_english(words, subject, _shorten_title(topic.page))
+    return _ask_in_english(words, subject, _shorten_title(page))
 
 
 def _ask_in_english(words: str, subject: str, title: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from html import unescape
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -47,7 +47,7 @@ _SCRIPT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a
 CUT_ADDRESS = "[address removed]"
 _HOST = re.compile(r"(?://|@|\bwww\.)((?:[a-z0-9-]{1,63}\.)*[a-z0-9-]{1,63})(?![\w-])", re.IGNORECASE)
 _PLAIN = re.compile(r"(?:(?!--)[^`~<>|&\\()\[\]:@/])*")
-_MARKUP = re.compile(r"[`~<>|&\\()\[\]:@/]|-(?=-)")
+
 
 _UNESCAPED = r"(?<!\\)((?:\\\\)*)"  # an escape that is escaped escapes nothing
 _TAG = re.compile(rf"{_UNESCAPED}<(?!https?://[^\s<>]*>)(?=[A-Za-z/!?])")
@@ -211,32 +211,23 @@ def _shorten_open_fence(text: str) -> str:
     return lines.partition("\n")[0] + f"\n\n{last}"
 
 
-def escape_markup(text: str) -> str:
-    """The text with tags, images, links and definitions escaped, also where it is code."""
-    text = _LINK.sub(r"\1\\]", _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", text)))
+def escape_markup(text: str, links: re.Pattern[str] = _LINK) -> str:
+    """The text with tags, images, these links and definitions escaped, also where it is code."""
+    text = links.sub(r"\1\\]", _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", text)))
     return _DEFINITION.sub(r"\1\\[", text)
-
-
-def remove_markup(text: str) -> str:
-    """The text without any character that can be markup or part of an address."""
-    return _MARKUP.sub(" ", text)
 
 
 def make_inert(text: str) -> str:
     """Markdown that neither runs nor loads anything in whatever shows it; code is left as it is where that is sure."""
-    gentle = (outside_code(text, _make_part_inert), _make_part_inert(text))
-    return next((form for form in gentle if is_inert(form)), _OPENING.sub(lambda match: f"&#{ord(match[0])};", text))
+    escape = partial(escape_markup, links=_FOREIGN_LINK)
+    gentle = (outside_code(text, escape), escape(text))
+    return next((form for form in gentle if _is_inert(form)), _OPENING.sub(lambda match: f"&#{ord(match[0])};", text))
 
 
-def is_inert(text: str) -> bool:
+def _is_inert(text: str) -> bool:
     """Whether a reader finds no tag, no image and no link but to web addresses."""
     webs = ("https://", "http://", "#")
     return all(
         kind in ("text", "code") or (kind != "image" and target.lower().startswith(webs))
         for kind, target in _find_targets(text)
     )
-
-
-def _make_part_inert(part: str) -> str:
-    part = _IMAGE.sub(r"\1\\!", _TAG.sub(r"\1\\<", part))
-    return _DEFINITION.sub(r"\1\\[", _FOREIGN_LINK.sub(r"\1\\]", part))

@@ -20,7 +20,7 @@ from nexi.answers.citations import (
     outside_code,
     strip_sources_section,
 )
-from nexi.answers.safe_markdown import ADDRESS, MarkdownGuard, Place, escape_markup, remove_markup
+from nexi.answers.safe_markdown import ADDRESS, MarkdownGuard, Place, escape_markup
 
 _SOURCES_HEAD = re.compile(r"^\s{0,3}(?:#{1,6}\s*|\*\*|__)?(?:sources|references|citations)\b[\s:*_]*$", re.IGNORECASE)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)")
@@ -36,6 +36,7 @@ _CITED = re.compile(r"\[\d{1,3}\]\W*$")
 _LIST_MARK = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s")
 MIN_REPEATED_WORDS = 5  # a shorter line may be said twice
 _PLAIN_RUN = re.compile(r'[^"\\]+')
+_MARKUP = re.compile(r"[`~<>|&\\()\[\]:@/]|-(?=-)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
 
 
@@ -76,8 +77,8 @@ class AnswerStream:
     is_echo: Callable[[str], bool] = lambda _: False
     drops_repeats: bool = False
     guards_code: bool = False
-    dropped: set[int] = field(default_factory=set, init=False)
-    removed: set[str] = field(default_factory=set, init=False)
+    dropped: set[int] = field(default_factory=set, init=False)  # citation numbers that name nothing
+    removed: set[str] = field(default_factory=set, init=False)  # addresses that nobody gave
     _sentences: SentenceStream = field(default_factory=SentenceStream, init=False)
     _held: list[str] = field(default_factory=list, init=False)
     _out: list[str] = field(default_factory=list, init=False)
@@ -166,7 +167,7 @@ def _fit_stretch(
         if not guard.find_exits(form):
             return form, set()
     bare = guard.cut_addresses(clean(unescape(text)))
-    forms = (escape_markup(bare), remove_markup(bare))
+    forms = (escape_markup(bare), _MARKUP.sub(" ", bare))  # the last without a character of markup or of an address
     return next((form for form in forms if not guard.find_exits(form)), ""), exits
 
 

@@ -76,7 +76,7 @@ class GradeBook:
 
     def grade(self, key: str) -> Grade | None:
         try:
-            return Grade.from_json(self._read_part(GRADES)[key])
+            return msgspec.convert(self._read_part(GRADES)[key], Grade)
         except (KeyError, msgspec.ValidationError):
             return None
 
@@ -254,7 +254,7 @@ class RunJudge:
 
     async def _grade(self, deadline: float | None) -> Grade:
         if recorded := self._llm.replay.find_judgement(JUDGE):
-            grade, self._allowance = Grade.from_json(json.loads(recorded.items[0])), int(recorded.items[1])
+            grade, self._allowance = msgspec.convert(json.loads(recorded.items[0]), Grade), int(recorded.items[1])
         else:
             grade = raise_error(await self._test) if self._test else await self._kept_or_tested(deadline)
             # tokens for judging: a share of the limit, less a test, or without a limit of what else the run has spent

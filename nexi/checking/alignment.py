@@ -113,9 +113,8 @@ def align(
             continue
         start, end = max(c, d - (b - a) - 2) if a == 0 else c, min(d, c + (b - a) + 2) if b == len(ours) else d
         lost = [item for item in theirs[start:end] if item.key in removed_keys] if end - start <= MAX_EXCHANGED else []
-        changes += _find_exchanges(
-            [item for item in ours[a:b] if item.key in added_keys and item.key not in borrowed_terms], lost, elsewhere
-        )
+        new = [item for item in ours[a:b] if item.key in added_keys and item.key not in borrowed_terms]
+        changes += _find_exchanges(new, lost, elsewhere)
         put = [item for item in ours[a:b] if item.key not in subject]
         changes += _find_changes(put, theirs[c:d], added_keys, removed_keys) if d - c <= MAX_EDIT else ()
     changes += _find_hedges(claim, covered, source.words[inside[-1] + 1 : inside[-1] + 3])
@@ -186,8 +185,8 @@ def _find_negations(claim: ParsedText, covered: Sequence[Word]) -> Iterator[str]
 def find_overstatements(claim: ParsedText, source: ParsedText) -> Iterator[str]:
     """The words that say more than their neighbours (all, only, largest, because), of which the source has none like it."""
     source_words = {word.flat for word in source.words}
-    ranked_words = {two.flat for one, two in pairwise(source.words) if one.flat in lexicon.ORDINALS}  # the second largest
-    ours = {two.flat for one, two in pairwise(claim.words) if one.flat in lexicon.ORDINALS}
+    # the second largest
+    ours, ranked_words = ({b.flat for a, b in pairwise(t.words) if a.flat in lexicon.ORDINALS} for t in (claim, source))
     for word in claim.words:
         equals = lexicon.STRONG_WORDS.get(word.flat)
         if equals and not word.is_name and (source_words.isdisjoint(equals) or word.flat in ranked_words - ours):

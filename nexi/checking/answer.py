@@ -18,7 +18,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.answers.citations import NumbersByUse, extract_citation_markers
+from nexi.answers.citations import NumbersByUse, extract_citation_markers, is_row
 from nexi.answers.echoes import is_prompt_text
 from nexi.answers.safe_markdown import MarkdownGuard
 from nexi.answers.streaming import AnswerStream, make_safe
@@ -28,16 +28,7 @@ from nexi.checking.lexicon import FRAME_WORDS
 from nexi.checking.pages import Pages
 from nexi.checking.parsed import parse_text
 from nexi.checking.quotations import accept_quotations
-from nexi.checking.review import (
-    PASSING,
-    build_cases,
-    can_replace,
-    describe_gap,
-    edit_text,
-    is_rejected,
-    judge_claims,
-    soften_claims,
-)
+from nexi.checking.review import PASSING, build_cases, describe_gap, edit_text, is_rejected, judge_claims, soften_claims
 from nexi.checking.rules import check_answer, check_claim, find_anywhere
 from nexi.checking.sentences import SOURCES, has_verb, without_markers
 from nexi.checking.snapshots import Snapshots
@@ -105,7 +96,7 @@ class AnswerCheck:
     def __post_init__(self) -> None:
         book = self.session.book
         self._numbers = NumbersByUse(book) if self.renumbers and book.orders_by_use else None
-        self._stream = AnswerStream(
+        self.stream = AnswerStream(
             {source.number for source in book.sources},
             self._take_segment,
             place=self._place_given,
@@ -116,22 +107,8 @@ class AnswerCheck:
         )
 
     @property
-    def has_released(self) -> bool:
-        return self._stream.has_released
-
-    @property
     def is_waiting(self) -> bool:
         return bool(self._queue)
-
-    @property
-    def unknown_citations(self) -> set[int]:
-        """Citation numbers that name nothing."""
-        return self._stream.dropped
-
-    @property
-    def unknown_addresses(self) -> set[str]:
-        """Addresses that nobody gave."""
-        return self._stream.removed
 
     @property
     def is_strict(self) -> bool:
@@ -141,13 +118,6 @@ class AnswerCheck:
     def moved_numbers(self) -> dict[int, int]:
         """The numbers that sources have now, by those that the model was given."""
         return self._numbers.moved if self._numbers else {}
-
-    def feed(self, text: str) -> None:
-        self._stream.feed(text)
-
-    def end_stream(self) -> None:
-        """Release what is left of the text."""
-        self._stream.finish()
 
     def _take_segment(self, segment: str, is_code: bool) -> None:
         """Pass a segment on. Blanks wait for what follows them, so that the answer begins and ends with a word."""
@@ -176,7 +146,7 @@ class AnswerCheck:
 
     async def finish(self, judge: Judge | None = None, rewrite: RewriteSentences | None = None) -> tuple[str, Review | None]:
         """The whole answer, and how it was checked."""
-        self._stream.finish()
+        self.stream.finish()
         text = "".join(self._out)
         if self.verifier is None:
             return text, None
@@ -215,16 +185,15 @@ class AnswerCheck:
             claims = accept_quotations(claims, pages)
         if self.is_strict:
             claims = tuple(_hold_to_account(claim, pages, self._question) for claim in claims)
-        results: list[Claim] = []
-        for claim in claims:
-            match = find_anywhere(claim, pages, self._question)
-            if match is not claim and match.verdict is Verdict.FOUND:
-                claim = replace(match, reason=f"it cites no page; its words stand in [{match.evidence[0].number}]")
-            results.append(claim)
-        return tuple(results)
+        matches = ((claim, find_anywhere(claim, pages, self._question)) for claim in claims)
+        return tuple(
+            replace(match, reason=f"it cites no page; its words stand in [{match.evidence[0].number}]")
+            if match is not claim and match.verdict is Verdict.FOUND
+            else claim
+            for claim, match in matches
+        )
 
     async def _judge(self, review: Review, judge: Judge, pages: Pages, text: str) -> Review:
-        """The review with the verdicts of a judge."""
         claims, judging = await judge_claims(review.proof.claims, self._question, pages, judge, text)
         judges = (judging.judge,) if judging.judge else ()
         return replace(review, proof=Proof(claims), judges=judges, gap=describe_gap(judging.judgements) or review.gap)
@@ -234,23 +203,24 @@ class AnswerCheck:
     ) -> tuple[str, Review]:
         """Have rejected sentences written again, once, and take what the judge then accepts."""
         claims = [claim for claim in review.proof.claims if is_rejected(claim)]
-        offers = await rewrite(await asyncio.to_thread(_add_passages, claims, pages))
+        choices = await asyncio.to_thread(lambda: [choose_passages(build_cases([claim])[0], pages) for claim in claims])
+        passages = [tuple((p.page, p.text) for p in own) for own in choices]
+        offers = await rewrite(list(map(Rejected, claims, passages)))
         if not offers:
             return text, replace(review, asked=offers is not None)
-        new = {
-            claims[n].index: self._stream.clean(sentence, self._place).strip()
-            for n, sentence in offers.items()
-            if 0 <= n < len(claims)
-        }
         by_index = {claim.index: claim for claim in claims}
-        good = {index: sentence for index, sentence in new.items() if sentence == "" or can_replace(sentence, by_index[index])}
+        good: dict[int, str] = {}
+        for claim, offer in ((claims[n], offer) for n, offer in offers.items() if 0 <= n < len(claims)):
+            sentence = self.stream.clean(offer, self._place).strip()
+            # only a row can stand in for a row of a table, and nothing with several lines for a sentence
+            if not sentence or (is_row(sentence) == is_row(claim.text.strip()) and "\n" not in sentence):
+                good[claim.index] = sentence
         judged_claims: dict[int, Claim] = {}
         if sentences := {i: sentence for i, sentence in good.items() if sentence}:
-            cited_pages = {
-                i: {n: pages.get(n) for n in sorted(extract_citation_markers(sentence))} for i, sentence in sentences.items()
-            }
-            drafts = [check_claim(sentence, cited_pages[i], self._question, index=i) for i, sentence in sentences.items()]
-            drafts = [replace(draft, start=by_index[draft.index].start) for draft in drafts]
+            drafts = []
+            for i, sentence in sentences.items():
+                own_pages = {n: pages.get(n) for n in sorted(extract_citation_markers(sentence))}
+                drafts.append(check_claim(sentence, own_pages, self._question, index=i, start=by_index[i].start))
             second_review = await self._judge(Review(Proof(soften_claims(drafts))), judge, pages, text)
             judged_claims = {claim.index: claim for claim in second_review.proof.claims}
         supported_indices = {i for i, claim in judged_claims.items() if claim.verdict is Verdict.SUPPORTED}
@@ -258,9 +228,7 @@ class AnswerCheck:
         new_text, standing = edit_text(text, review.proof.claims, changes)
         if not build_cases(standing) or self._finds_exits(new_text):
             return text, replace(review, asked=True)
-        corrections = tuple(
-            Correction(by_index[i].text.strip(), sentence, by_index[i].reason) for i, sentence in changes.items()
-        )
+        corrections = tuple(Correction(by_index[i].text.strip(), new, by_index[i].reason) for i, new in changes.items())
         final_claims = (
             replace(judged_claims[c.index], text=c.text, start=c.start, end=c.end) if changes.get(c.index) else c
             for c in standing
@@ -312,22 +280,12 @@ def _hold_to_account(claim: Claim, pages: Pages, question: str) -> Claim:
     """A title or lead-in that states something in a strict answer: most of its words are in no page and not asked for."""
     if claim.needs_citation or claim.evidence:
         return claim
-    new = [
-        term
-        for term in list_terms(claim.text)
-        if term not in FRAME_WORDS and not any(page and term in page.places for page in pages.values())
-    ]
-    own = set(new).difference(list_terms(question))
+    terms = set(list_terms(claim.text)).difference(FRAME_WORDS, list_terms(question))
+    own = [term for term in terms if not any(page and term in page.places for page in pages.values())]
     sentence = parse_text(without_markers(claim.text))
     is_telling = bool(sentence.names or sentence.firm_values or has_verb(sentence))
     most = MAX_NEW_WORDS - is_telling
     return replace(claim, needs_citation=True, reason="states what no page says") if len(own) > most else claim
-
-
-def _add_passages(claims: Sequence[Claim], pages: Pages) -> list[Rejected]:
-    """Rejected sentences with the best passages for each."""
-    choices = [choose_passages(build_cases([claim])[0], pages) for claim in claims]
-    return [Rejected(claim, tuple((p.page, p.text) for p in own)) for claim, own in zip(claims, choices, strict=True)]
 
 
 def _expose_code(text: str, *, keeps_prose_only: bool) -> str:

@@ -38,14 +38,8 @@ from nexi.types import Claim, Evidence, JudgeFigure, Proof, Verdict
 
 MAX_CONCURRENT_PAGES = 4
 PART = "says its part"
-_BEST_FIRST = (
-    Verdict.SUPPORTED,
-    Verdict.CONTRADICTED,
-    Verdict.FOUND,
-    Verdict.NOT_CONFIRMED,
-    Verdict.NOT_FOUND,
-    Verdict.UNCHECKED,
-)
+# Of several verdicts on a sentence, the first of these counts.
+_RANKING = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.FOUND, Verdict.NOT_CONFIRMED, Verdict.NOT_FOUND, Verdict.UNCHECKED)
 
 # These sentences, judged by the pages with these numbers alone.
 AskAbout: TypeAlias = Callable[[Sequence[Claim], Sequence[int]], Coroutine[Any, Any, tuple[Claim, ...]]]
@@ -206,5 +200,5 @@ def _join_verdicts(claim: Claim, verdicts: Mapping[tuple[int, int], Claim]) -> C
         else old
         for old in claim.evidence
     )
-    best = min(answers, key=lambda each: _BEST_FIRST.index(each.verdict))
+    best = min(answers, key=lambda each: _RANKING.index(each.verdict))
     return replace(claim, verdict=best.verdict, reason=best.reason, judge=best.judge, evidence=evidence)

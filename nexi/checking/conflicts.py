@@ -28,17 +28,11 @@ from nexi.checking.pages import Pages, Snapshot
 from nexi.checking.parsed import ParsedText, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Date, Value, list_dates
+from nexi.text import references
 from nexi.text.plain import fold_text
-from nexi.text.references import (
-    MAX_LEAD_CHARS,
-    find_namesakes,
-    find_other_things,
-    find_things_of_kind,
-    may_be_same,
-    name_subject,
-)
 from nexi.text.scope import DocumentScope, asks_for_state, is_newer, is_not_yet
 from nexi.text.wordforms import WORD, word_terms
+from nexi.text.words import has_words
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse
 
@@ -67,7 +61,7 @@ _CLOCK = re.compile(r"(?<![\d:])\d{1,2}(?::\d\d){1,2}(?![\d:])")
 _SITE = re.compile(r"\s+[-–—|·:»]+\s+")
 
 
-class Statement(Struct, frozen=True):
+class _Statement(Struct, frozen=True):
     """A sentence of a source, with what its page is about; `value` is what is compared, or None for the whole sentence."""
 
     number: int
@@ -76,7 +70,7 @@ class Statement(Struct, frozen=True):
     value: Value | None = None
     name: str = ""  # what is compared where one sentence has another name in the place of a name
 
-    def agrees_with(self, other: Statement) -> bool:
+    def agrees_with(self, other: _Statement) -> bool:
         if self.name or other.name:
             return fold_text(self.name).casefold() == fold_text(other.name).casefold()
         if self.value is None or other.value is None:
@@ -101,12 +95,13 @@ def find_conflicts(
     for number, page in pages.items():
         # the title without the name of the site, or the first line
         first_line = page.words_between(0, 0) if page.bounds else ""
-        title = _SITE.split(name_subject(titles.get(number, ""), page.text))[0] or first_line
+        title = _SITE.split(references.name_subject(titles.get(number, ""), page.text))[0] or first_line
         about[number] = frozenset(term for word in WORD.findall(title)[:TITLE_WORDS] for term in word_terms(word))
     scopes = {number: scopes.get(number, DocumentScope()) for number in pages}
     numbers = list(pages)
-    leads = {n: (titles.get(n, ""), pages[n].text[:MAX_LEAD_CHARS]) for n in numbers}
-    things_apart = find_namesakes(question, list(leads.values())) or find_things_of_kind(question, list(leads.values()))
+    leads = {n: (titles.get(n, ""), pages[n].text[: references.MAX_LEAD_CHARS]) for n in numbers}
+    titled_leads = list(leads.values())
+    things_apart = references.find_namesakes(question, titled_leads) or references.find_things_of_kind(question, titled_leads)
     namesakes = merge_copies(things_apart, [pages[n].text for n in numbers])
     things = {n: namesakes.get(place, "") for place, n in enumerate(numbers)}
     prints = {n: shingles(pages[n].text) for n in numbers}
@@ -115,7 +110,7 @@ def find_conflicts(
     groups = [group for claim in claims[:MAX_CLAIMS] for group in comparison.find_disagreements(claim)]
     groups += _find_altered(claims[:MAX_CLAIMS], comparison, groups)
     groups = [group for group in groups if _may_disagree(group, things, pages)]
-    other_things = {numbers[place] for place in find_other_things(question, list(leads.values()))}
+    other_things = {numbers[place] for place in references.find_other_things(question, titled_leads)}
     groups = [group for group in groups if len({s.number in other_things for values in group for s in values}) < 2]
     if not groups:
         return ()
@@ -140,18 +135,14 @@ def _may_disagree(group: Group, things: Mapping[int, str], pages: Mapping[int, S
 
 def _identify(group: Group) -> frozenset[tuple[str, frozenset[int]]]:
     """What is the same where two sentences stand on the two sides of one disagreement, or "30 days" is a number too."""
-
-    def name_value(statement: Statement) -> str:
-        shown = _show_value(statement)
-        return " ".join(re.findall(r"\d[\d.,]*", shown)) or shown
-
-    return frozenset((name_value(values[0]), frozenset(s.number for s in values)) for values in group)
+    sides = ((_show_value(values[0]), frozenset(s.number for s in values)) for values in group)
+    return frozenset((" ".join(re.findall(r"\d[\d.,]*", shown)) or shown, numbers) for shown, numbers in sides)
 
 
 def find_difference(one: str, other: str, about: str, *, is_same_text: bool = False) -> tuple[str, str] | None:
     """The values, or names in one place, in which two sentences about one thing differ; of copies of one text, any words."""
     subject = frozenset(term for word in WORD.findall(about) for term in word_terms(word))
-    ours, theirs = (Statement(number, parse_text(text), subject) for number, text in enumerate((one, other)))
+    ours, theirs = (_Statement(number, parse_text(text), subject) for number, text in enumerate((one, other)))
     for value in ours.text.firm_values:
         mine = replace(ours, value=value)
         if (counterpart := _find_counterpart(mine, theirs)) and not counterpart.agrees_with(mine):
@@ -161,7 +152,7 @@ def find_difference(one: str, other: str, about: str, *, is_same_text: bool = Fa
     return _find_exchanged_words(ours, theirs) if is_same_text else None
 
 
-Group = list[list[Statement]]  # the values that sources give for one thing, the answer's first
+Group = list[list[_Statement]]  # the values that sources give for one thing, the answer's first
 
 
 class _Comparison(Struct, frozen=True):
@@ -182,7 +173,7 @@ class _Comparison(Struct, frozen=True):
         sentence = parse_text(without_markers(claim.text).rpartition(DISAGREE)[2].rpartition(DIFFER)[2])
         if not behind or len(claim.text) > MAX_SENTENCE_CHARS or sentence.text.endswith("?") or sentence.is_unspaced:
             return
-        ours = Statement(behind[0], sentence, self.about[behind[0]] | self.question_terms)
+        ours = _Statement(behind[0], sentence, self.about[behind[0]] | self.question_terms)
         near = self._find_near(sentence, behind)
         yield from _group_values(ours, near, behind)
         # a line for one reading without the reading's name, which its page does not have in that place
@@ -193,10 +184,10 @@ class _Comparison(Struct, frozen=True):
             ours = replace(ours, text=parse_text(rest))
         yield from self._group_names(ours, near, behind)
 
-    def _find_near(self, sentence: ParsedText, behind: Sequence[int]) -> list[Statement]:
+    def _find_near(self, sentence: ParsedText, behind: Sequence[int]) -> list[_Statement]:
         """The sentences of each other page of the time that share enough words with this one, the nearest first."""
         least = min(MIN_SHARED, len(sentence.terms))
-        near: list[Statement] = []
+        near: list[_Statement] = []
         two = self.scopes[behind[0]]
         for n, page in self.pages.items():
             # values of pages of different periods do not hold for one time
@@ -209,16 +200,16 @@ class _Comparison(Struct, frozen=True):
                 counts.update(page.places.get(term, ()))
             is_copy = n in self.copies[behind[0]]  # there a sentence of two words that say something is the same sentence
             places = [at for at, count in counts.most_common(MAX_NEAR) if count >= least > 1 or is_copy]
-            near += (Statement(n, page.parse_between(at, at), self.about[n]) for at in places)
+            near += (_Statement(n, page.parse_between(at, at), self.about[n]) for at in places)
         return near
 
-    def _group_names(self, ours: Statement, near: Sequence[Statement], behind: Sequence[int]) -> Iterator[Group]:
+    def _group_names(self, ours: _Statement, near: Sequence[_Statement], behind: Sequence[int]) -> Iterator[Group]:
         """The names that pages have in the place of ours; of copies, whatever words."""
         first = behind[0]
         exchanges = [(names, theirs) for theirs in near if (names := _find_exchanged_names(ours, theirs))]
         if not exchanges:
             pairs = [(words, theirs) for theirs in near if (words := _find_exchanged_words(ours, theirs))]
-            same = {n for _, theirs in pairs if may_be_same(self.leads[first], self.leads[n := theirs.number])}
+            same = {n for _, theirs in pairs if references.may_be_same(self.leads[first], self.leads[n := theirs.number])}
             same = {n for n in same if are_copies(self.pages[first].text, self.pages[n].text)}
             exchanges = [(words, theirs) for words, theirs in pairs if theirs.number in same]
         for own_name in dict.fromkeys(names[0] for names, _ in exchanges):
@@ -229,7 +220,7 @@ class _Comparison(Struct, frozen=True):
             yield by_name
 
 
-def _group_values(ours: Statement, near: Sequence[Statement], behind: Sequence[int]) -> Iterator[Group]:
+def _group_values(ours: _Statement, near: Sequence[_Statement], behind: Sequence[int]) -> Iterator[Group]:
     """The values that pages have in the place of each of ours; and what denies the whole sentence."""
     sentence = ours.text
     values: list[Value] = [*sentence.dates, *(n for n in sentence.numbers if not n.is_weak and not n.is_ordinal)]
@@ -245,19 +236,23 @@ def _group_values(ours: Statement, near: Sequence[Statement], behind: Sequence[i
 
 
 def _find_altered(claims: Sequence[Claim], compared: _Comparison, groups: Sequence[Group]) -> list[Group]:
-    """What the answer says and a page has, where a copy of that page has another value. Versions are no copies."""
+    """What the answer says and a page has, where a copy of that page has another value instead. Versions are no copies."""
     answer = " ".join(without_markers(claim.text) for claim in claims)
     pairs = {frozenset((a.number, b.number)) for group in groups for a in chain(*group) for b in chain(*group)}
     by_value: dict[str, Group] = {}
     for one, other in permutations(compared.pages, 2):
         scope, other_scope = compared.scopes[one], compared.scopes[other]
         is_version = is_newer(scope, other_scope) or is_newer(other_scope, scope) or scope.periods != other_scope.periods
-        is_other = scope.standing or other_scope.standing or not may_be_same(compared.leads[one], compared.leads[other])
-        if is_version or is_other or frozenset((one, other)) in pairs:
+        may_be_same = references.may_be_same(compared.leads[one], compared.leads[other])
+        if is_version or not may_be_same or scope.standing or other_scope.standing or frozenset((one, other)) in pairs:
             continue
-        texts = (compared.pages[n].plain.text for n in (one, other))
-        for ours, theirs in _find_altered_values(*texts):
-            if has_words(answer, ours.name):
+        texts = [compared.pages[n].plain.text for n in (one, other)]
+        exchanges = [(_quote_value(texts[0], *e.ours), _quote_value(texts[1], *e.theirs)) for e in find_exchanges(*texts)]
+        # where a year and a number differ, it is a later edition
+        are_years = {all(re.fullmatch(r"(?:1\d|20)\d\d", statement.name) for statement in pair) for pair in exchanges}
+        for ours, theirs in exchanges if len(are_years) < 2 else ():
+            is_moved = has_words(texts[0], theirs.name) or has_words(texts[1], ours.name)
+            if not is_moved and has_words(answer, ours.name):
                 mine, counterpart = (replace(s, number=n, about=compared.about[n]) for s, n in ((ours, one), (theirs, other)))
                 group = by_value.setdefault(ours.name.casefold(), [[mine]])
                 for statement in (mine, counterpart):
@@ -266,26 +261,10 @@ def _find_altered(claims: Sequence[Claim], compared: _Comparison, groups: Sequen
     return list(by_value.values())
 
 
-def _find_altered_values(one: str, other: str) -> Iterator[tuple[Statement, Statement]]:
-    """The values that a text has and a copy of it has not; none where a year and a number differ, as in a later edition."""
-    pairs = [
-        tuple(_quote_value(text, *span) for text, span in zip((one, other), exchange, strict=True))
-        for exchange in find_exchanges(one, other)
-    ]
-    years = [all(re.fullmatch(r"(?:1\d|20)\d\d", statement.name) for statement in pair) for pair in pairs]
-    if len(set(years)) < 2:
-        yield from ((a, b) for a, b in pairs if not has_words(one, b.name) and not has_words(other, a.name))
-
-
-def _quote_value(text: str, start: int, end: int) -> Statement:
-    """A value with the words around it."""
+def _quote_value(text: str, start: int, end: int) -> _Statement:
     before = re.split(r"[.!?]\s|\n", text[max(0, start - QUOTE_CHARS // 2) : start])[-1]
     after = re.split(r"(?<=[.!?])\s|\n", text[end : end + QUOTE_CHARS // 2])[0]
-    return Statement(0, parse_text(f"{before}{text[start:end]}{after}".strip()), frozenset(), name=fold_text(text[start:end]))
-
-
-def has_words(text: str, words: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
+    return _Statement(0, parse_text(f"{before}{text[start:end]}{after}".strip()), frozenset(), name=fold_text(text[start:end]))
 
 
 def _is_in_name(text: str, value: Value) -> bool:
@@ -295,7 +274,7 @@ def _is_in_name(text: str, value: Value) -> bool:
     return is_led and value.text.strip().isdecimal() and _CAPITALS.match(after) is not None
 
 
-def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
+def _find_exchanged_names(ours: _Statement, theirs: _Statement) -> tuple[str, str] | None:
     """The names that two sentences have in one place, where they say the same thing of the same subject otherwise."""
     one, two = ([w for w in s.text.words if w.flat not in ARTICLES] for s in (ours, theirs))
     matcher = SequenceMatcher(None, [w.flat for w in one], [w.flat for w in two], autojunk=False)
@@ -314,7 +293,7 @@ def _find_exchanged_names(ours: Statement, theirs: Statement) -> tuple[str, str]
     return ours.text.text[one[a].start : one[b - 1].end], theirs.text.text[two[c].start : two[d - 1].end]
 
 
-def _find_exchanged_words(ours: Statement, theirs: Statement) -> tuple[str, str] | None:
+def _find_exchanged_words(ours: _Statement, theirs: _Statement) -> tuple[str, str] | None:
     """The words that two sentences of copies have in one place, where they are the same word for word otherwise."""
     # Articles count for nothing, several places may differ by values alone, and another name at the start is another subject.
     one, two = ([w for w in s.text.words if w.flat not in ARTICLES] for s in (ours, theirs))
@@ -337,14 +316,14 @@ def _find_exchanged_words(ours: Statement, theirs: Statement) -> tuple[str, str]
     return None
 
 
-def _add(group: Group, statement: Statement) -> None:
+def _add(group: Group, statement: _Statement) -> None:
     for values in group:
         if values[0].agrees_with(statement):
             return values.append(statement)
     return group.append([statement])
 
 
-def _find_counterpart(ours: Statement, theirs: Statement) -> Statement | None:
+def _find_counterpart(ours: _Statement, theirs: _Statement) -> _Statement | None:
     """What a sentence about the same thing says in our value's place; or the sentence, where it has our words and values."""
     pairs = match_values(ours.text, theirs.text)
     if ours.value is None:
@@ -359,7 +338,7 @@ def _find_counterpart(ours: Statement, theirs: Statement) -> Statement | None:
     return replace(theirs, value=there[0]) if is_same else None
 
 
-def _find_lone_value(ours: Statement, theirs: Statement) -> list[Value]:
+def _find_lone_value(ours: _Statement, theirs: _Statement) -> list[Value]:
     """The one number with our unit in a sentence of another form that says nearly all of the shorter one's words."""
     sides = [[n for n in s.text.numbers if not n.is_weak and not n.is_ordinal and not n.year] for s in (ours, theirs)]
     if [len(numbers) for numbers in sides] != [1, 1] or sides[0][0] is not ours.value:
@@ -386,7 +365,7 @@ def _list_times(text: ParsedText) -> list[Date]:
     return [date for date in dates if not any(start < date.start < end for start, end in asides)] or dates
 
 
-def _is_same_thing(ours: Statement, theirs: Statement) -> bool:
+def _is_same_thing(ours: _Statement, theirs: _Statement) -> bool:
     """Whether the words of two sentences, with what their pages are about, name the same thing; one of them may say more."""
     short, long = sorted((ours, theirs), key=lambda sentence: len(sentence.text.terms))
     few, many = ({number.values[0] for number in s.text.numbers if number.is_ordinal} for s in (short, long))
@@ -455,7 +434,7 @@ def _make_conflict(group: Group, origins: Mapping[int, int], scopes: Mapping[int
     return Conflict(kind, f"“{_shorten(subject)}”", tuple(readings), settled)
 
 
-def _is_date(statement: Statement) -> bool:
+def _is_date(statement: _Statement) -> bool:
     """Whether a value is a date; a number that may be a year is one after a word that stands before years."""
     value = statement.value
     if value is None or not list_dates([value]):
@@ -463,7 +442,7 @@ def _is_date(statement: Statement) -> bool:
     return isinstance(value, Date) or _BEFORE_YEAR.search(statement.text.text[: value.start]) is not None
 
 
-def _show_value(statement: Statement) -> str:
+def _show_value(statement: _Statement) -> str:
     if statement.value is None:
         return statement.name or _shorten(statement.text.text)
     start, end = _find_span(statement.text.text, statement.value)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise, zip_longest
 from math import log
 
 from msgspec import Struct
@@ -90,9 +90,12 @@ def gather_evidence(
         spans = _choose_spans(windows_by_query, readable, int(max_tokens * share))
         passages: list[EvidencePassage] = []
         for number, page in readable.items():
-            for first, last in _join_places(sorted(spans.get(number, ()))):
-                start, end = page.stored_between(first, last)
-                text, trail = clean_text(page.text[start:end]), find_trail(page, first)
+            # runs of sentences; a few that are missing between two runs belong to them
+            places = sorted(spans.get(number, ()))
+            cuts = [at for at in range(1, len(places)) if places[at] - places[at - 1] > MAX_GAP_SENTENCES]
+            for begin, stop in pairwise((0, *cuts, len(places))) if places else ():
+                start, end = page.stored_between(places[begin], places[stop - 1])
+                text, trail = clean_text(page.text[start:end]), find_trail(page, places[begin])
                 passages.append(EvidencePassage(len(passages) + 1, number, start, end, text, trail))
         if sum(map(_count_tokens, passages)) <= max_tokens:
             break
@@ -149,34 +152,18 @@ def _choose_spans(windows_by_query: Sequence[Sequence[_Window]], pages: Mapping[
     """Windows in rounds, the best of every sentence first, until the budget is full; short pages whole."""
     spans: Spans = defaultdict(set)
     room = max_tokens * CHARS_PER_TOKEN
-    for turn in range(MAX_WINDOWS):
-        for windows in windows_by_query:
-            if turn >= len(windows):
-                continue
-            window = windows[turn]
-            page = pages[window.page]
-            whole = page.bounds[-1][1] - page.bounds[0][0] <= SHORT_PAGE_CHARS
-            candidates = range(len(page.bounds)) if whole else range(window.first, window.last + 1)
-            middle = (window.first + window.last) // 2
-            for at in sorted((at for at in candidates if at not in spans[window.page]), key=lambda at: abs(at - middle)):
-                start, end = page.bounds[at]
-                if end - start + 1 > room:
-                    break
-                spans[window.page].add(at)
-                room -= end - start + 1
+    for window in filter(None, chain.from_iterable(zip_longest(*windows_by_query))):
+        page = pages[window.page]
+        whole = page.bounds[-1][1] - page.bounds[0][0] <= SHORT_PAGE_CHARS
+        candidates = range(len(page.bounds)) if whole else range(window.first, window.last + 1)
+        middle = (window.first + window.last) // 2
+        for at in sorted((at for at in candidates if at not in spans[window.page]), key=lambda at: abs(at - middle)):
+            start, end = page.bounds[at]
+            if end - start + 1 > room:
+                break
+            spans[window.page].add(at)
+            room -= end - start + 1
     return spans
-
-
-def _join_places(places: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Runs of sentences; one or two that are missing between two runs belong to them."""
-    if not places:
-        return
-    first = places[0]
-    for one, other in pairwise(places):
-        if other - one > MAX_GAP_SENTENCES:
-            yield first, one
-            first = other
-    yield first, places[-1]
 
 
 def find_trail(page: Snapshot, at: int) -> str:

@@ -49,8 +49,6 @@ IN_TWO_WAYS = "the judge contradicts itself"
 Finding = Literal["supported", "contradicted", "not_supported", "nothing", ""]
 FINDINGS: tuple[Finding, ...] = ("supported", "contradicted", "not_supported", "nothing")
 
-_BLANK = re.compile(r"\s+")
-
 
 class Case(SentenceQuery, frozen=True):
     """A sentence to judge, without its citations; `hint` is what rules noticed."""
@@ -100,7 +98,7 @@ class LlmJudge:
 
     @property
     def name(self) -> str:
-        return _BLANK.sub(" ", self.llm.name).strip() or "judge"
+        return " ".join(self.llm.name.split()) or "judge"
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
         instructions = render("judge", folder=self.prompts_folder)  # raises here for a mistake in the user's own file
@@ -289,7 +287,7 @@ def build_task(question: str, evidence: EvidenceSet, cases: Sequence[Case]) -> s
 
 
 def quote_text(text: str) -> str:
-    return json.dumps(_BLANK.sub(" ", text).strip().encode("utf-8", "replace").decode(), ensure_ascii=False)
+    return json.dumps(" ".join(text.split()).encode("utf-8", "replace").decode(), ensure_ascii=False)
 
 
 def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgement]:
@@ -304,7 +302,7 @@ def read_judgements(text: str, count: int, evidence: EvidenceSet) -> list[Judgem
         finding = next((each for each in FINDINGS if each == spelling), None)
         numbers = set(map(read_number, passage_numbers if isinstance(passage_numbers, list) else [passage_numbers]))
         passages = tuple(passage for passage in evidence.passages if passage.n in numbers)
-        reason = _BLANK.sub(" ", differs).strip()[:MAX_REASON_CHARS] if isinstance(differs, str) else ""
+        reason = " ".join(differs.split())[:MAX_REASON_CHARS] if isinstance(differs, str) else ""
         judgement = Judgement(finding, passages, reason) if finding else Judgement(reason=UNREADABLE)
         if finding == "supported" and not passages:
             judgement = Judgement(reason=NO_PASSAGE)

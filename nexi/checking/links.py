@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
-from nexi.text.blocks import find_page_number, list_cells, parse_blocks, read_block
+from nexi.text.blocks import list_cells, parse_blocks, read_block
 from nexi.types import Claim, Evidence, Source, Verdict
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ _EDGES = re.compile(r"^\W+|\W+$")
 _CLAUSE = re.compile(r"[，。、；：！？「」『』]+")
 _VAULT = re.compile(r"file:///([^/]+)~(obsidian|logseq|zotero)-[0-9a-f]{6}/([^#]+)")
 _WORD_REST = re.compile(r"(?:[*_~`]{0,3}[A-Za-z0-9])+")
+_PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
 
@@ -81,7 +82,8 @@ def page_number(text: str, start: int, content_type: str = "application/pdf", ur
     kind = content_type.partition(";")[0].strip().lower()
     if kind != "application/pdf" and not (not kind and url.partition("?")[0].lower().endswith(".pdf")):
         return 0
-    return find_page_number(text, start)
+    numbers = _PAGE_MARK.findall(text, 0, start)
+    return int(numbers[-1]) if numbers else 0
 
 
 def _text_directive(text: str, start: int, end: int) -> str:
@@ -97,10 +99,8 @@ def _text_directive(text: str, start: int, end: int) -> str:
     if not blocks:
         return ""
     page = "\n".join(_cut_span(text[:MAX_PAGE_CHARS])).casefold()
-    if len(blocks) == 1 and len(blocks[0]) <= MAX_QUOTE_CHARS:
-        parts = [_encode_words(blocks[0])]
-        lone = _is_alone(blocks[0], page)
-    else:
+    quotes = blocks
+    if len(blocks) > 1 or len(blocks[0]) > MAX_QUOTE_CHARS:
         # as few of the first words as stand nowhere else
         block = blocks[0]
         pieces = _cut_pieces(block)
@@ -111,9 +111,9 @@ def _text_directive(text: str, start: int, end: int) -> str:
         tail = _EDGES.sub("", _join_pieces(blocks[-1], _cut_pieces(blocks[-1])[-MIN_WORDS:], last=True))
         if not head or not tail:
             return ""
-        parts = [_encode_words(head), _encode_words(tail)]
-        lone = _is_alone(head, page)
-    if not lone and (lines_before := _cut_span(text[max(0, start - 400) : start])):
+        quotes = [head, tail]
+    parts = list(map(_encode_words, quotes))
+    if not _is_alone(quotes[0], page) and (lines_before := _cut_span(text[max(0, start - 400) : start])):
         last_words = " ".join(lines_before[-1].split()[-CONTEXT_WORDS:])
         parts.insert(0, f"{_encode_words(last_words)}-")
     return ",".join(parts)

@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w+")
 _VALUE_WORD = re.compile(r"\w+(?:[.,:’'-]\w+)*")
 
 
-class Exchange(NamedTuple):
+class _ExchangedWords(NamedTuple):
     """The words that two copies of a text have in one place, each with its start and end."""
 
     ours: tuple[int, int]
@@ -61,7 +61,7 @@ def shingles(text: str) -> frozenset[int]:
     return frozenset(zlib.crc32(run.encode("utf-8", "surrogatepass")) for run in runs)
 
 
-def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
+def _is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
     """Whether the shorter of two texts stands for the most part in the longer."""
     shorter = min(len(one), len(other))
     return shorter >= MIN_SHINGLES and len(one & other) >= COPIED_SHARE * shorter
@@ -69,7 +69,7 @@ def is_copy(one: frozenset[int], other: frozenset[int]) -> bool:
 
 def are_copies(one: str, other: str) -> bool:
     """Whether two texts are one, whatever somebody has changed in a part of it."""
-    return is_copy(shingles(one), shingles(other))
+    return _is_copy(shingles(one), shingles(other))
 
 
 def are_altered(one: frozenset[int], other: frozenset[int]) -> bool:
@@ -79,7 +79,7 @@ def are_altered(one: frozenset[int], other: frozenset[int]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def find_exchanges(one: str, other: str) -> tuple[Exchange, ...]:
+def find_exchanges(one: str, other: str) -> tuple[_ExchangedWords, ...]:
     """Where a text has other values than a copy of it, or of a part of it; nothing for texts that are no copies."""
     # In a copy of a part only numbers count: a name may be translated there.
     prints = shingles(one), shingles(other)
@@ -104,7 +104,7 @@ def find_exchanges(one: str, other: str) -> tuple[Exchange, ...]:
     if not is_copy or len(values) > MAX_CHANGED_VALUES * agreeing:
         return ()
     return tuple(
-        Exchange((mine[0].start(), mine[-1].end()), (there[0].start(), there[-1].end()))
+        _ExchangedWords((mine[0].start(), mine[-1].end()), (there[0].start(), there[-1].end()))
         for mine, there in (changes if is_whole else numbers)
         if _are_different(mine, there)
     )
@@ -113,10 +113,7 @@ def find_exchanges(one: str, other: str) -> tuple[Exchange, ...]:
 def _join_changes(edits: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int, int, int, int]]:
     """The places where two texts differ; two with one word between them are one, as in a date."""
     spans: list[tuple[int, int, int, int]] = []
-    for tag, *span in edits:
-        a, b, c, d = span
-        if tag == "equal":
-            continue
+    for a, b, c, d in (span for tag, *span in edits if tag != "equal"):
         if spans and a - spans[-1][1] <= 1 and c - spans[-1][3] <= 1:
             spans[-1] = (spans[-1][0], b, spans[-1][2], d)
         else:
@@ -164,7 +161,7 @@ def group_origins(pages: Mapping[int, tuple[str, str]], works: Mapping[int, int]
         for earlier in numbers[:at]:
             same = bool(domains[number]) and domains[number] == domains[earlier]
             same |= works.get(number, number) == works.get(earlier, earlier)
-            if group[number] != group[earlier] and (same or is_copy(prints[number], prints[earlier])):
+            if group[number] != group[earlier] and (same or _is_copy(prints[number], prints[earlier])):
                 low, high = sorted((group[number], group[earlier]))
                 group = {page: low if first == high else first for page, first in group.items()}
     return group

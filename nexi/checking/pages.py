@@ -51,11 +51,6 @@ class Snapshot:
     parsed: dict[tuple[int, int], ParsedText] = field(default_factory=dict, repr=False, compare=False)
     title: str = ""
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of the page was read."""
-        return self.read_chars >= len(self.text)
-
     @cached_property
     def parsed_title(self) -> ParsedText:
         return parse_text(self.title)
@@ -78,9 +73,6 @@ class Snapshot:
                 self.parsed.clear()
             text = self.parsed[first, last] = parse_text(self.words_between(first, last))
         return text
-
-    def is_row(self, index: int) -> bool:
-        return index in self.rows
 
     def read_row(self, index: int, claim: ParsedText) -> tuple[str, ...]:
         """The first cell of a row and those whose heads the claim says most of, without and with their heads."""
@@ -111,40 +103,34 @@ Pages: TypeAlias = Mapping[int, Snapshot | None]  # by citation number; None whe
 def prepare(text: str, url: str = "", digest: str = "", *, title: str = "", max_chars: int = MAX_CHARS) -> Snapshot:
     """Read a page's stored text once; its title lends words to every passage."""
     plain_text = plain(text[:max_chars])
-    bounds, above, trails, rows = _find_sentences(plain_text.text)
-    places: dict[str, list[int]] = {}
-    for number, (start, end) in enumerate(bounds):
-        for word in set(WORD.findall(plain_text.text, start, end)):
-            for term in word_terms(word):
-                if (sentences := places.setdefault(term, []))[-1:] != [number]:
-                    sentences.append(number)
-    read_chars = min(len(text), max_chars)
-    digest = digest or content_digest(text)
-    return Snapshot(text, url, digest, plain_text, bounds, above, trails, rows, places, read_chars, title=title)
-
-
-def _find_sentences(
-    text: str,
-) -> tuple[tuple[tuple[int, int], ...], tuple[int, ...], tuple[tuple[str, ...], ...], dict[int, int]]:
-    """Where the sentences stand, the heading above each, its trail, and for each row of a table the row with its heads."""
     bounds: list[tuple[int, int]] = []
     above: list[int] = []
     trails: list[tuple[str, ...]] = []
     rows: dict[int, int] = {}
     heading = head = -1
-    for block in parse_blocks(text):
+    for block in parse_blocks(plain_text.text):
         if block.kind in ("row", "head") and block.end - block.start <= MAX_ROW_CHARS:
             head = len(bounds) if block.kind == "head" else head if block.heads else -1
             rows[len(bounds)] = head
             bounds.append((block.start, block.end))
         else:
-            for start, end in cut_block(text, block):
-                bounds += ((start + a, start + b) for a, b in sentence_bounds(text[start:end], MAX_SENTENCE_CHARS))
+            for start, end in cut_block(plain_text.text, block):
+                sentences = sentence_bounds(plain_text.text[start:end], MAX_SENTENCE_CHARS)
+                bounds += ((start + first, start + last) for first, last in sentences)
         trails += [block.trail] * (len(bounds) - len(above))
         above += [heading] * (len(bounds) - len(above))
         if block.kind == "heading" and bounds:
             heading = len(bounds) - 1
-    return tuple(bounds), tuple(above), tuple(trails), rows
+    places: dict[str, list[int]] = {}
+    for number, (start, end) in enumerate(bounds):
+        for word in set(WORD.findall(plain_text.text, start, end)):
+            for term in word_terms(word):
+                if (numbers := places.setdefault(term, []))[-1:] != [number]:
+                    numbers.append(number)
+    read_chars, digest = min(len(text), max_chars), digest or content_digest(text)
+    return Snapshot(
+        text, url, digest, plain_text, tuple(bounds), tuple(above), tuple(trails), rows, places, read_chars, title=title
+    )
 
 
 def cut_block(text: str, block: Block) -> Iterator[tuple[int, int]]:

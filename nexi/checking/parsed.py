@@ -6,7 +6,6 @@ Below `pages`, `rules` and `alignment`, above `values` and `terms`. Knows nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -77,29 +76,26 @@ def parse_text(text: str) -> ParsedText:
     text = fold_text(text)
     numbers, dates = parse_values(text)
     values: list[Value] = sorted([*(n for n in numbers if not n.is_weak), *dates], key=lambda value: value.start)
-    words = tuple(_parse_words(text, values))
-    is_unspaced = not text.isascii() and 2 * sum(has_unspaced(w.text) for w in words) > len(words)
-    return ParsedText(text, words, tuple(numbers), tuple(dates), is_unspaced)
-
-
-def _parse_words(text: str, values: list[Value]) -> Iterator[Word]:
     # in titles, shouting and German, nouns or all words have a capital
     long = [w for w in re.findall(r"[^\W\d_]{4,}", text)[:80] if not has_unspaced(w)]
     has_names = not ((len(long) > 8 and sum(w[0].isupper() for w in long) > 0.9 * len(long)) or len(_GERMAN.findall(text)) > 1)
+    words: list[Word] = []
     place = 0
     for match in WORD.finditer(text):
-        while place < len(values) and values[place].end <= match.start():
+        word, start, end = match[0], *match.span()
+        while place < len(values) and values[place].end <= start:
             place += 1
-        value = values[place] if place < len(values) and values[place].start < match.end() else None
-        word, start = match[0], match.start()
-        if has_unspaced(word):
-            for offset, term in enumerate(word_terms(word)):
-                yield Word(term, term, "" if value else term, start + offset, start + offset + len(term), False, value)
-            continue
-        flat = normalise_word(word)
+        value = values[place] if place < len(values) and values[place].start < end else None
         terms = word_terms(word)
-        is_name = has_names and not value and word[0].isupper() and flat not in PRONOUNS and _is_name(text, match)
-        yield Word(word, flat, terms[0] if terms and not value else "", start, match.end(), is_name, value)
+        if has_unspaced(word):
+            places = ((term, start + offset) for offset, term in enumerate(terms))
+            words += (Word(term, term, "" if value else term, at, at + len(term), False, value) for term, at in places)
+        else:
+            flat = normalise_word(word)
+            is_name = has_names and not value and word[0].isupper() and flat not in PRONOUNS and _is_name(text, match)
+            words.append(Word(word, flat, terms[0] if terms and not value else "", start, end, is_name, value))
+    is_unspaced = not text.isascii() and 2 * sum(has_unspaced(w.text) for w in words) > len(words)
+    return ParsedText(text, tuple(words), tuple(numbers), tuple(dates), is_unspaced)
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:

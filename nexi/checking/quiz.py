@@ -133,11 +133,6 @@ class Grade(Struct, frozen=True):
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    @classmethod
-    def from_json(cls, value: object) -> Grade:
-        """Raises msgspec.ValidationError for anything but what `as_json` gives."""
-        return msgspec.convert(value, cls)
-
 
 async def take_quiz(model: PairModel, quiz: Quiz, *, deadline: float | None = None) -> list[PairScore]:
     """Score every pair. Raises NexiError where the model could not be asked, which says nothing of how good it is."""

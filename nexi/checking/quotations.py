@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from nexi.answers.citations import set_citations
+from nexi.checking.pages import Pages
 from nexi.checking.review import find_failing
 from nexi.notices import Notice
 from nexi.text.blocks import parse_blocks
 from nexi.text.plain import strip_markdown
 from nexi.types import Claim, Verdict
-
-if TYPE_CHECKING:
-    from nexi.checking.pages import Pages
 
 __all__ = ["accept_quotations"]
 

@@ -31,10 +31,8 @@ __all__ = ["CitationFigures", "SourceState", "Verification", "check_document", "
 State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "refused", "fresh", "unread"]
 Basis: TypeAlias = Literal["cited", "given", "knowledge", "web"]
 Texts: TypeAlias = Mapping[int, str | None]
-Compare: TypeAlias = Callable[[Document, Pages, Basis], tuple[Claim, ...]]
-FetchedPages: TypeAlias = Mapping[int, Page | FetchError]
 LOST = "no source with this number is listed"
-UNCITED = "it cites no page"
+
 COVERED_BY = "covered by"  # how the reason of a sentence begins that a later citation of its paragraph supports
 
 
@@ -105,10 +103,9 @@ class Verification(Struct, frozen=True):
     def failed(self, *, strict: bool = False) -> tuple[Claim, ...]:
         """The sentences that make the verification fail: those that are neither found nor supported."""
         # In a document with citations, one that cites nothing fails only when it is contradicted or the check is strict.
+        is_strict = strict or self.basis != "cited"
         wrong = find_failing(self.proof.claims)
-        if strict or self.basis != "cited":
-            return tuple(wrong)
-        return tuple(c for c in wrong if numbers_of(c.text) or c.verdict is Verdict.CONTRADICTED)
+        return tuple(c for c in wrong if is_strict or numbers_of(c.text) or c.verdict is Verdict.CONTRADICTED)
 
     def is_uncited(self, claim: Claim) -> bool:
         """Whether a sentence of a document with citations cites nothing."""
@@ -122,13 +119,10 @@ class Verification(Struct, frozen=True):
         return self.document.text.count("\n", 0, claim.start) + 1
 
 
-JudgeText: TypeAlias = Callable[[Verification, Pages, Judge, float | None], Awaitable[Verification]]
-
-
 async def recheck(
     document: Document,
     stored_texts: Texts,
-    pages: FetchedPages | None = None,
+    pages: Mapping[int, Page | FetchError] | None = None,
     *,
     judge: Judge | None = None,
     deadline: float | None = None,
@@ -144,7 +138,8 @@ async def recheck(
         return await check_document(document, stored_texts, states, judge=judge, deadline=deadline)
     before: tuple[Claim, ...] = ()
     if any(stored_texts.values()):
-        before = await asyncio.to_thread(check_by_rules, document, await prepare_pages(document, stored_texts), "cited")
+        stored_pages = await asyncio.to_thread(_prepare_pages, document, stored_texts)
+        before = await asyncio.to_thread(check_by_rules, document, stored_pages, "cited")
     fresh = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
     states = tuple(_fresh_state(source, stored_texts[source.number], pages[source.number]) for source in document.sources)
     verification = await check_document(document, fresh, states, judge=judge, deadline=deadline, before=before)
@@ -160,12 +155,12 @@ async def check_document(
     judge: Judge | None = None,
     deadline: float | None = None,
     before: Sequence[Claim] = (),
-    compare: Compare | None = None,
-    judge_text: JudgeText | None = None,
+    compare: Callable[[Document, Pages, Basis], tuple[Claim, ...]] | None = None,
+    judge_text: Callable[[Verification, Pages, Judge, float | None], Awaitable[Verification]] | None = None,
 ) -> Verification:
     """Check a document against these texts: by rules, and by a judge where there is one."""
     # `before` is what rules said by other texts; `compare` and `judge_text` are other rules and another way to ask the judge.
-    pages = await prepare_pages(document, texts)
+    pages = await asyncio.to_thread(_prepare_pages, document, texts)
     claims = await asyncio.to_thread(compare or check_by_rules, document, pages, basis)
     changes = tuple(Change(a.index, b.verdict, a.verdict) for b, a in zip(before, claims) if a.verdict is not b.verdict)  # noqa: B905 - before may be empty
     gap = f"only the first {MAX_CHARS:,} characters were checked" if len(document.text) > MAX_CHARS else ""
@@ -187,15 +182,12 @@ def say_all(*parts: str) -> str:
     return ". ".join(f"{part[0].upper()}{part[1:]}".rstrip(".") for part in dict.fromkeys(parts) if part)
 
 
-async def prepare_pages(document: Document, texts: Texts) -> dict[int, Snapshot | None]:
-    def prepare_all() -> dict[int, Snapshot | None]:
-        pages: dict[int, Snapshot | None] = dict.fromkeys(document.lost)
-        for source in document.sources:
-            text = texts.get(source.number)
-            pages[source.number] = None if text is None else prepare(text, source.url, content_digest(text))
-        return pages
-
-    return await asyncio.to_thread(prepare_all)
+def _prepare_pages(document: Document, texts: Texts) -> dict[int, Snapshot | None]:
+    pages: dict[int, Snapshot | None] = dict.fromkeys(document.lost)
+    for source in document.sources:
+        text = texts.get(source.number)
+        pages[source.number] = None if text is None else prepare(text, source.url, content_digest(text))
+    return pages
 
 
 def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Claim, ...]:
@@ -213,7 +205,7 @@ def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Clai
     if basis != "cited":
         claims = tuple(find_anywhere(claim, pages, document.question) for claim in claims)
     return tuple(
-        replace(claim, verdict=Verdict.UNCHECKED, reason=UNCITED)
+        replace(claim, verdict=Verdict.UNCHECKED, reason="it cites no page")
         if basis == "cited" and claim.needs_citation and not claim.evidence
         else replace(claim, evidence=tuple(map(soften, claim.evidence)))
         for claim in soften_claims(claims)

@@ -13,7 +13,6 @@ from math import log
 
 from msgspec.structs import replace
 
-from nexi.answers.citations import is_row
 from nexi.checking.evidence import EvidencePassage, list_terms
 from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Pages, Snapshot
@@ -88,16 +87,13 @@ async def judge_claims(
     judging = await judge.judge(cases[:MAX_JUDGED], pages, question, deadline=deadline)
     beyond = Judgement(reason=f"only {MAX_JUDGED} sentences of a text are judged")
     judging = replace(judging, judgements=(*judging.judgements, *[beyond] * (len(cases) - len(judging.judgements))))
-    return await asyncio.to_thread(apply_judging, claims, judging, pages, judge.name), judging
+    judgements = iter(judging.judgements)  # one for each claim that states something
+    name = judging.judge.name if judging.judge else judge.name
 
+    def apply_judging() -> tuple[Claim, ...]:
+        return tuple(_apply_judgement(c, next(judgements), pages, name) if Proof((c,)).checked else c for c in claims)
 
-def apply_judging(claims: Sequence[Claim], judging: Judging, pages: Pages, name: str) -> tuple[Claim, ...]:
-    """The claims with the verdicts of a judge; `judging` has one judgement for each claim that states something."""
-    judgements = iter(judging.judgements)
-    judge = judging.judge.name if judging.judge else name
-    return tuple(
-        _apply_judgement(claim, next(judgements), pages, judge) if Proof((claim,)).checked else claim for claim in claims
-    )
+    return await asyncio.to_thread(apply_judging), judging
 
 
 def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: str) -> Claim:
@@ -115,7 +111,7 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: st
         page = pages.get(number)
         if page is None:
             continue
-        start, end = narrow_span(claim.text, [p for p in judgement.passages if p.page == number], page)
+        start, end = _narrow_span(claim.text, [p for p in judgement.passages if p.page == number], page)
         fit = 1.0 if verdict is Verdict.SUPPORTED else 0.0
         by_number[number] = Evidence(number, page.url, page.digest, verdict, 1.0, fit, start, end, page.text[start:end], reason)
     # a page that the judge did not name supports nothing, whatever words it shares
@@ -132,7 +128,7 @@ def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: st
     return replace(claim, verdict=verdict, reason=reason, evidence=evidence, judge=judge)
 
 
-def narrow_span(sentence: str, passages: Sequence[EvidencePassage], page: Snapshot) -> tuple[int, int]:
+def _narrow_span(sentence: str, passages: Sequence[EvidencePassage], page: Snapshot) -> tuple[int, int]:
     """The few sentences of these passages that say most of a sentence, as offsets into the stored text."""
     # Rare words count for more, and one more sentence must bring its share. A heading or a line of links says nothing.
     terms = [term for term in list_terms(sentence) if term in page.places]
@@ -159,8 +155,7 @@ def describe_gap(judgements: Sequence[Judgement]) -> str:
     reasons = list(dict.fromkeys(gap.reason for gap in gaps if gap.reason))
     if not reasons:
         return ""
-    total = len(judgements)
-    causes = join_causes(reasons[:MAX_GAP_REASONS])
+    causes, total = join_causes(reasons[:MAX_GAP_REASONS]), len(judgements)
     if len(gaps) == total:
         return Notice("judge.gap", "The sentences were not judged: {reason}", reason=causes)
     return Notice("judge.gap_of", "{n} of {m} sentences were not judged: {reason}", n=len(gaps), m=total, reason=causes)
@@ -192,11 +187,6 @@ def edit_text(text: str, claims: Sequence[Claim], changes: Mapping[int, str]) ->
     lead = len(out) - len(out.lstrip())
     moved_claims = (replace(claim, start=claim.start - lead, end=claim.end - lead) for claim in standing)
     return out.strip(), tuple(moved_claims)
-
-
-def can_replace(sentence: str, claim: Claim) -> bool:
-    """Only a row can stand in for a row of a table, and nothing with several lines for a sentence."""
-    return is_row(sentence) == is_row(claim.text.strip()) and "\n" not in sentence.strip()
 
 
 def find_opening(sentence: str) -> str:

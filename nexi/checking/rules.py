@@ -68,7 +68,7 @@ class _SentenceWindow(Struct, frozen=True):
     context: tuple[int, ...] = ()  # the sentences that lend it words
 
 
-class Finding(Struct, frozen=True):
+class _Finding(Struct, frozen=True):
     """What a page says to a claim: the verdict, the sentences from `first` to `last`, why, and how much of it (`fit`)."""
 
     # `is_close` is for a passage that says most of a claim that is not found: it is shown, with what it lacks.
@@ -130,46 +130,47 @@ def _check(sentence: Sentence, cited: Pages, question: str, index: int) -> Claim
         if (reply[1].casefold() == "no") == has_negation(rest):  # the rest says the same: "No, 1 is not a prime number"
             claim_text = rest
     findings = {number: find(claim_text, page, question) for number, page in pages.items()}
-    too_many = Finding(Verdict.UNCHECKED, Notice("rules.many_sources", "cites more sources than one sentence is compared with"))
-    evidence = tuple(_make_evidence(number, page, findings.get(number, too_many)) for number, page in cited.items())
+    too_many = Notice("rules.many_sources", "cites more sources than one sentence is compared with")
+    default_finding = _Finding(Verdict.UNCHECKED, too_many)
+    evidence = tuple(_make_evidence(number, page, findings.get(number, default_finding)) for number, page in cited.items())
     best = min(findings.values(), key=lambda f: (f.rank, -f.fit, -f.share))
     claim = replace(claim, verdict=best.verdict, reason=best.reason, evidence=evidence)
     return _check_by_clauses(claim, sentence, pages, list(findings.values()))
 
 
-def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> Finding:
+def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> _Finding:
     """The best that a page has for a claim."""
     if page is None or not page.text.strip():
         empty = Notice("rules.empty_source", "the stored text of this source is empty")
-        return Finding(Verdict.UNCHECKED, empty if page else Notice("rules.no_text", "no stored text of this source"))
+        return _Finding(Verdict.UNCHECKED, empty if page else Notice("rules.no_text", "no stored text of this source"))
     if len(claim.words) > MAX_WORDS or len(claim.values) > MAX_VALUES:
-        return Finding(Verdict.UNCHECKED, Notice("rules.too_long", "too long to be compared as one sentence"))
+        return _Finding(Verdict.UNCHECKED, Notice("rules.too_long", "too long to be compared as one sentence"))
     # a few words without a verb, such as a name or a date: what they say depends on what was asked
     is_short = len(claim.terms) + len(claim.values) <= FRAGMENT_WORDS >= len(claim.words) and " | " not in claim.text
     fragment = is_short and not any(w.flat in AUXILIARIES for w in claim.words)
     if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
-        return Finding(Verdict.UNCHECKED, Notice("rules.too_short", "too short to be compared without its question"))
+        return _Finding(Verdict.UNCHECKED, Notice("rules.too_short", "too short to be compared without its question"))
     lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
     best = _choose([_compare(claim, window, page, lacks) for window in _find_windows(claim, page)])
     # a fragment may have the first cell of a row of a table, which says what the row is about
     at = best.first
-    cells = list_cells(page.words_between(at, at)) if fragment and page.is_row(at) else ()
+    cells = list_cells(page.words_between(at, at)) if fragment and at in page.rows else ()
     names_row = any(cells) and {w.flat for w in parse_text(cells[0]).words} <= {w.flat for w in claim.words}
     is_answer = not fragment or names_row or _answers(parse_text(question), best, page)
     if question and best.verdict is Verdict.FOUND and not is_answer:
         reason = Notice("rules.off_topic", "the passage does not speak of what was asked")
         return replace(best, verdict=Verdict.NOT_FOUND, reason=reason, is_close=True)
-    if best.is_absent and not page.is_whole:
+    if best.is_absent and page.read_chars < len(page.text):
         read = f"{page.read_chars:,}"
         unread = Notice("rules.rest_unread", "not in the first {n} characters; the rest of the page was not read", n=read)
-        return Finding(Verdict.UNCHECKED, unread)
+        return _Finding(Verdict.UNCHECKED, unread)
     return best
 
 
-def _choose(findings: list[Finding]) -> Finding:
+def _choose(findings: list[_Finding]) -> _Finding:
     """The best finding: a near copy decides, or one as near that negates it; a passage that says more outweighs both."""
     if not findings:
-        return Finding(Verdict.NOT_FOUND, NOTHING)
+        return _Finding(Verdict.NOT_FOUND, NOTHING)
     nearest = max(f.follows for f in findings)
     copies = [f for f in findings if f.follows >= max(NEAR_COPY, nearest - ALMOST)] or findings
     best = min(copies, key=lambda f: (f.rank, -f.share, f.last - f.first))
@@ -178,8 +179,7 @@ def _choose(findings: list[Finding]) -> Finding:
     return next((f for f in copies if f.is_negated and f.share >= best.share and not f.is_absent), best)
 
 
-def _compare(claim: ParsedText, window: _SentenceWindow, page: Snapshot, lacks: list[str]) -> Finding:
-    """Read one stretch of a page closely."""
+def _compare(claim: ParsedText, window: _SentenceWindow, page: Snapshot, lacks: list[str]) -> _Finding:
     rows = [parse_text(row) for row in page.read_row(window.last, claim)]
     source = rows[-1] if rows else page.parse_between(window.first, window.last)
     sentences = rows or [page.parse_between(at, at) for at in range(window.first, window.last + 1)]
@@ -196,17 +196,15 @@ def _compare(claim: ParsedText, window: _SentenceWindow, page: Snapshot, lacks: 
     gaps = tuple(lack for at, lack in enumerate(lacks) if not any(lack in other.split() for other in lacks[:at]))
     values = len(claim.firm_values)
     share = (window.share * len(claim.terms) + values - len(absent)) / (len(claim.terms) + values)
-    finding = Finding(
+    finding = _Finding(
         Verdict.NOT_FOUND, NOTHING, share, window.first, window.last, gaps, "", alignment.follows, alignment.is_negated
     )
     may_contradict = alignment.contradictions and share >= ENOUGH_TO_CONTRADICT
     if may_contradict and not _UNCLEAR_NUMBER.search(f"{source.text}\n{claim.text}"):
         our_value, their_value = (value.text.strip() for value in alignment.contradictions[0])
+        ours, theirs = repr(our_value), repr(their_value)
         reason = Notice(
-            "rules.other_value",
-            "the source says {stated} where the sentence says {claimed}",
-            stated=repr(their_value),
-            claimed=repr(our_value),
+            "rules.other_value", "the source says {stated} where the sentence says {claimed}", stated=theirs, claimed=ours
         )
         return replace(finding, verdict=Verdict.CONTRADICTED, reason=reason, other=their_value)
     enough = ENOUGH_UNSPACED if claim.is_unspaced else ENOUGH_WORDS
@@ -223,7 +221,6 @@ def _compare(claim: ParsedText, window: _SentenceWindow, page: Snapshot, lacks: 
 
 
 def _find_windows(claim: ParsedText, page: Snapshot) -> list[_SentenceWindow]:
-    """The few best stretches, the best first."""
     terms = frozenset(claim.terms[:MAX_TERMS])
     digits = [term for word in claim.words if word.value for term in word_terms(word.text)]
     counts: Counter[int] = Counter()
@@ -252,12 +249,12 @@ def _terms_at(index: int, page: Snapshot) -> frozenset[str]:
 
 def _is_bound(index: int, page: Snapshot) -> bool:
     """Whether a sentence speaks of something that the one before it names; a row of a table never does."""
-    if page.is_row(index) or page.is_row(index - 1):
+    if index in page.rows or index - 1 in page.rows:
         return False
     return any(normalise_word(word) in PRONOUNS for word in WORD.findall(page.words_between(index, index)))
 
 
-def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
+def _answers(question: ParsedText, finding: _Finding, page: Snapshot) -> bool:
     """Whether the passage of a fragment says what was asked: most words of the question stand in it, above it or in a title."""
     question_terms = {w.term for w in question.words if w.term and w.flat not in ASKING_WORDS}
     places = {*range(finding.first, finding.last + 1), 0, page.above[finding.first]} - {-1}
@@ -265,7 +262,7 @@ def _answers(question: ParsedText, finding: Finding, page: Snapshot) -> bool:
     return not question_terms or len(question_terms & passage_terms) > ENOUGH_QUESTION * len(question_terms)
 
 
-def _make_evidence(number: int, page: Snapshot | None, finding: Finding) -> Evidence:
+def _make_evidence(number: int, page: Snapshot | None, finding: _Finding) -> Evidence:
     if page is None:
         return Evidence(number, reason=finding.reason)
     evidence = Evidence(
@@ -280,10 +277,10 @@ def _make_evidence(number: int, page: Snapshot | None, finding: Finding) -> Evid
 
 # A sentence that several sources, or several places of one, say together.
 
-Part = tuple[Clause, int, Finding]  # a clause, the source that says most of it, and where
+Part = tuple[Clause, int, _Finding]  # a clause, the source that says most of it, and where
 
 
-def _check_by_clauses(claim: Claim, sentence: Sentence, pages: Pages, findings: Sequence[Finding]) -> Claim:
+def _check_by_clauses(claim: Claim, sentence: Sentence, pages: Pages, findings: Sequence[_Finding]) -> Claim:
     """The claim, found clause by clause where it was not found whole, or where its clauses cite sources of their own."""
     by_markers = cut_at_markers(sentence.text)
     cites_apart = len({clause.numbers for clause in by_markers if clause.numbers}) > 1
@@ -316,9 +313,8 @@ def _join_parts(claim: Claim, pages: Pages, parts: list[Part]) -> Claim:
             e = replace(e, places=tuple({(o.start, o.end): None for o in others if o.span and o.span not in e.span}))
             e = e if len(numbers) == 1 else replace(e, reason=Notice("rules.part", "says its part: {part}", part=clause))
         elif e.verdict is not Verdict.UNCHECKED:
-            e = Evidence(
-                e.number, e.url, e.digest, Verdict.NOT_FOUND, reason=Notice("rules.unused", "nothing here rests on it")
-            )
+            no_use = Notice("rules.unused", "nothing here rests on it")
+            e = Evidence(e.number, e.url, e.digest, Verdict.NOT_FOUND, reason=no_use)
         evidence.append(e)
     source_list = " and ".join(f"[{number}]" for number in numbers)
     several = Notice("rules.by_parts", "said part by part by {sources}", sources=source_list)

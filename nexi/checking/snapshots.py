@@ -7,7 +7,7 @@ None, which the proof calls unchecked: a gap is said, never passed.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,14 +34,13 @@ class Snapshots:
         """Every number there is."""
         return [source.number for source in self.session.book.sources]
 
-    async def of(self, numbers: Iterable[int]) -> dict[int, Snapshot | None]:
+    async def of(self, numbers: Collection[int]) -> dict[int, Snapshot | None]:
         """The snapshots of these numbers; None for a number without a stored text."""
-        number_list = list(numbers)
         async with self._turn:
-            for source in filter(None, map(self.session.book.by_number, number_list)):
+            for source in filter(None, map(self.session.book.by_number, numbers)):
                 if source.url not in self._prepared:
                     await self._prepare(source)
-        sources = {number: self.session.book.by_number(number) for number in number_list}
+        sources = {number: self.session.book.by_number(number) for number in numbers}
         return {number: self._prepared.get(source.url) if source else None for number, source in sources.items()}
 
     async def prepare_all(self) -> None:

@@ -67,7 +67,7 @@ Value = Number | Date
 
 def parse_values(text: str) -> tuple[list[Number], list[Date]]:
     """The numbers and dates of a text in order; what is part of a date is no number."""
-    dates = parse_dates(text)
+    dates = _parse_dates(text)
     return [n for n in _parse_numbers(text) if not any(n.start < d.end and d.start < n.end for d in dates)], dates
 
 
@@ -134,24 +134,20 @@ def _in_digits(text: str) -> Iterator[Number]:
             continue
         scale = _LETTER_SCALES.get(word) or SCALES.get(word.lower(), 1.0)
         unit, factor = _unit_of(match["money"] or match["tail"] or match["unit"])
-        readings = [-value if match["sign"] else value for value in _readings(body)]
+        packed = body.replace("'", "").replace(" ", "")[:300]
+        # 1,200 is one thing, 1.200 and 1,5 are two
+        readings = [float(packed.replace(",", ""))] if packed.count(".") < 2 else []
+        if DOTTED_THOUSANDS.fullmatch(packed):
+            readings.append(float(packed.replace(".", "")))
+        if re.fullmatch(r"\d+,\d{1,2}", packed):
+            readings.append(float(packed.replace(",", ".")))
+        readings = [-value for value in readings] if match["sign"] else readings
         values = tuple(value * scale for value in readings)
         if word == "m" and not unit:  # 2m is two metres or two million
             values, unit = (*values, *readings), "length"
         start = match.start() + len(match[0]) - len(match[0].lstrip())
         digits = len(body.replace(",", "").replace(".", "").strip("0 '"))
         yield Number(match[0].strip(), start, match.end(), values, unit, factor, bool(match["nth"]), False, digits, scale)
-
-
-def _readings(body: str) -> tuple[float, ...]:
-    """What digits with points and commas may mean: 1,200 is one thing, 1.200 and 1,5 are two."""
-    packed = body.replace("'", "").replace(" ", "")[:300]
-    readings = [float(packed.replace(",", ""))] if packed.count(".") < 2 else []
-    if DOTTED_THOUSANDS.fullmatch(packed):
-        readings.append(float(packed.replace(".", "")))
-    if re.fullmatch(r"\d+,\d{1,2}", packed):
-        readings.append(float(packed.replace(",", ".")))
-    return tuple(readings)
 
 
 def _unit_of(spelling: str | None) -> tuple[str, float]:
@@ -175,9 +171,14 @@ def _in_words(text: str) -> Iterator[Number]:
     for match in _SPELLED.finditer(text):
         words = [word for word in re.split(r"[ -]+", match["run"].lower()) if word != "and"]
         number_text, start, end = match[0].strip(), match.start(), match.end()
-        if words[-1] in FRACTIONS and (part := _fraction_of(words, match["a"], _OF.match(text, end) is not None)):
-            yield Number(number_text, start, end, (100 * part,), "share", is_weak=number_text == words[0], scale=100.0)
-            continue
+        if words[-1] in FRACTIONS:
+            # three quarters, a third of, half; but the third, one fifth Avenue and a second are none
+            count = SMALL_NUMBERS.get(words[0], 0) if len(words) == 2 else len(words) == 1
+            is_sure = words[-1] in _FRACTION_PLURALS or (count == 1 and len(words) == 2)
+            if count and (is_sure or (match["a"] and _OF.match(text, end))):
+                share = 100 * (count * FRACTIONS[words[-1]])
+                yield Number(number_text, start, end, (share,), "share", is_weak=number_text == words[0], scale=100.0)
+                continue
         unit, factor = _unit_of(match["unit"])
         if words[-1] == "second" and SMALL_NUMBERS.get(words[-2] if len(words) > 1 else "", 20) < 20:
             words, unit = words[:-1], "time"
@@ -188,13 +189,6 @@ def _in_words(text: str) -> Iterator[Number]:
             value = (value + 0.5) * SCALES.get(match["scale"] or "", 1.0) if match["half"] else value
             value = value / 2 if (match["a"] or "").lower().startswith("half") else value
             yield Number(number_text, start, end, (value,), unit, factor, ordinal, weak and not match["half"], 2, scale)
-
-
-def _fraction_of(words: list[str], article: str | None, is_of_something: bool) -> float:
-    """Three quarters, a third of, half; but the third, one fifth Avenue and a second are none."""
-    count = SMALL_NUMBERS.get(words[0], 0) if len(words) == 2 else len(words) == 1
-    sure = words[-1] in _FRACTION_PLURALS or (count == 1 and len(words) == 2)
-    return count * FRACTIONS[words[-1]] if count and (sure or (article and is_of_something)) else 0.0
 
 
 def _spelled_value(words: list[str]) -> tuple[float | None, bool]:
@@ -304,7 +298,7 @@ def _read_ordinal(word: str) -> int:
     return _NTH_WORDS.get(word.lower()) or int(re.sub(r"\D", "", word))
 
 
-def parse_dates(text: str) -> list[Date]:
+def _parse_dates(text: str) -> list[Date]:
     """The dates of a text in order; bare years are numbers, and no two dates share a character unless one match gave both."""
     candidates: list[Date] = []
     patterns = [pattern for hint, some in _PATTERNS.items() if hint.search(text) for pattern in some]

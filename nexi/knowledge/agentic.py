@@ -28,7 +28,7 @@ from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
 from nexi.routing.fusion import by_reciprocal_rank
 from nexi.structured.ranking import Assessment
-from nexi.text.chunking import code_languages, count_code_blocks, headings_of
+from nexi.text.chunking import count_code_blocks, headings_of
 from nexi.text.words import content_words, find_words
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
 from nexi.urls import hit_key
@@ -113,7 +113,7 @@ class AgenticSearch:
                 if self.settings.use_search_hints:  # in the words of the pages that were just stored
                     about = []
                     for page in new_pages:
-                        languages = page.code_languages or tuple(code_languages(page.text))
+                        languages = page.code_languages or tuple(count_code_blocks(page.text))
                         headings = page.headings or tuple(headings_of(page.text))
                         about.append(Metadata(page.title, page.description, headings, languages))
                     queries += await self.judge.hint(self.query, about)

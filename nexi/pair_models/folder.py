@@ -20,19 +20,6 @@ from msgspec import Meta, Struct
 from nexi.errors import NexiError, StoreError
 from nexi.files import make_private_directory, translate_os_errors
 
-__all__ = [
-    "REINSTALL",
-    "Labels",
-    "ModelFolder",
-    "describe_folder",
-    "gather_files",
-    "installed_model",
-    "put_in_place",
-    "read_manifest",
-    "remove_model",
-    "stage_files",
-]
-
 MANIFEST = "manifest.json"
 MODEL, TOKENIZER, CONFIG = "model.onnx", "tokenizer.json", "config.json"
 REQUIRED = (MODEL, TOKENIZER, CONFIG)
@@ -78,16 +65,16 @@ class ModelFolder(Struct, frozen=True):
     def check_files(self) -> None:
         """Compare every file with its pinned hash. Raises StoreError."""
         for name, digest in self.files.items():
-            if file_digest(self.path / name) != digest:
+            if _file_digest(self.path / name) != digest:
                 cause = f"{name} has changed since it was installed ({self.path})"
                 raise StoreError(f"{self.name} is not used", cause=cause, fix=REINSTALL)
 
     def labels(self) -> Labels:
-        return read_labels(read_json(self.path / CONFIG))
+        return _read_labels(_read_json(self.path / CONFIG))
 
     def max_tokens(self) -> int:
         tokenizer = self.path / OPTIONAL[0]
-        return read_max_tokens(read_json(self.path / CONFIG), read_json(tokenizer) if tokenizer.exists() else {})
+        return _read_max_tokens(_read_json(self.path / CONFIG), _read_json(tokenizer) if tokenizer.exists() else {})
 
 
 def installed_model(root: Path) -> ModelFolder | None:
@@ -97,7 +84,7 @@ def installed_model(root: Path) -> ModelFolder | None:
 
 def read_manifest(path: Path) -> ModelFolder:
     """A folder by its manifest. Raises StoreError where that cannot be used."""
-    value = read_json(path / MANIFEST)
+    value = _read_json(path / MANIFEST)
     try:
         folder = msgspec.convert({**value, "path": path}, ModelFolder, strict=False)
     except msgspec.ValidationError:
@@ -124,7 +111,7 @@ def gather_files(folder: Path) -> dict[str, Path]:
 def describe_folder(folder: Path) -> dict[str, Any]:
     """What the maker of a folder says of it, from a manifest of its own."""
     path = folder / MANIFEST
-    value = read_json(path) if path.is_file() else {}
+    value = _read_json(path) if path.is_file() else {}
     return {key: value[key] for key in ("name", "licence", "languages", "temperature") if key in value}
 
 
@@ -137,7 +124,7 @@ def stage_files(root: Path, files: Mapping[str, Path], described: Mapping[str, A
             if path.stat().st_size > (MAX_MODEL_BYTES if name == MODEL else MAX_TEXT_BYTES):
                 raise StoreError(f"{path} is too large", cause=f"{path.stat().st_size:,} bytes", fix="use a smaller model")
             shutil.copyfile(path, staged / name)
-        manifest = {"version": VERSION, "files": {name: file_digest(staged / name) for name in files}, **described}
+        manifest = {"version": VERSION, "files": {name: _file_digest(staged / name) for name in files}, **described}
         (staged / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return staged
 
@@ -161,7 +148,7 @@ def remove_model(root: Path) -> bool:
     return there
 
 
-def file_digest(path: Path) -> str:
+def _file_digest(path: Path) -> str:
     """SHA-256 of a file, in hex. Raises StoreError."""
     try:
         with path.open("rb") as file:
@@ -170,7 +157,7 @@ def file_digest(path: Path) -> str:
         raise StoreError("The model cannot be read", cause=f"{error.strerror or error} ({path})", fix=REINSTALL) from error
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> dict[str, Any]:
     """A small JSON object. Raises StoreError."""
     try:
         with path.open("rb") as file:
@@ -182,7 +169,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
-def read_labels(config: Mapping[str, Any]) -> Labels:
+def _read_labels(config: Mapping[str, Any]) -> Labels:
     """The meaning of a model's outputs by its config. Raises NexiError where the names do not say it."""
     id2label = config.get("id2label")
     names = {str(key): str(name).strip().casefold() for key, name in id2label.items()} if isinstance(id2label, Mapping) else {}
@@ -200,7 +187,7 @@ def read_labels(config: Mapping[str, Any]) -> Labels:
     raise NexiError("the model's labels do not say which one means supported", cause=cause, fix=fix)
 
 
-def read_max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
+def _read_max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
     """How many tokens a pair may have: the smallest number that the model's files give."""
     limits = (config.get("max_position_embeddings"), tokenizer.get("model_max_length"))
     sizes = [int(size) for size in limits if isinstance(size, int | float) and not isinstance(size, bool) and 16 <= size < 1e6]

@@ -33,7 +33,7 @@ _LINE = re.compile(
 _DELIMITER = re.compile(r"[ \t>]*\|?[ \t]*:?-+[:|+ \t-]*(?:\n|\Z)")
 _MARKER = re.compile(r"([ \t>]*)([-*+•]|\d{1,3}[.)])[ \t]+")
 _FIGURE = re.compile(r"(?!(?:1\d|20)\d\d$)[(+−-]?[$€£¥]?-?\d(?:[\d.,'\u00a0 ]*\d%?|%)\)?")  # a year may name a column
-_PAGE_MARK = re.compile(r"^\[page (\d{1,5})\]$", re.MULTILINE)
+
 _CELL_END = re.compile(r"(?<!\\)\|")
 _CAPTION = re.compile(r"([*_])(?![*_\s])[^\n]{1,500}(?<![*_\s])\1")
 _TABLE_BELOW = re.compile(r"\s{1,9}\|")
@@ -80,12 +80,6 @@ def list_cells(row: str) -> tuple[str, ...]:
     return tuple(cell.strip().replace("\\|", "|") for cell in cells[first : len(cells) - last])
 
 
-def find_page_number(text: str, place: int) -> int:
-    """The number in the last mark of a page before a place; 0 where there is none."""
-    numbers = _PAGE_MARK.findall(text, 0, place)
-    return int(numbers[-1]) if numbers else 0
-
-
 def _read_title(line: str) -> str:
     """A heading without its number signs; those at its end stay where they touch a word: C#."""
     title = line.strip().lstrip("#").strip()
@@ -112,15 +106,9 @@ class _Parser:
         while at < size:
             end = self._text.find("\n", at)
             end = size if end < 0 else end
-            if fence := self._fences.get(at):
-                end, language = fence
-                if self._open:
-                    yield self._close(self._open)
-                self._heads = None
-                yield Block("code", at, end, self._trail, label=language)
-                at = end + 1
-                continue
-            if at == self._delimiter:
+            if at in self._fences:
+                kind, end = "code", self._fences[at][0]
+            elif at == self._delimiter:
                 kind = "rule"
             elif match := None if self._text[at].isalpha() else _LINE.match(self._text, at, end):
                 kind = match.lastgroup or ""
@@ -169,6 +157,8 @@ class _Parser:
                 return Block("mark", at, end, self._trail)
             case "rule":
                 return Block("rule", at, end, self._trail)
+            case "code":
+                return Block("code", at, end, self._trail, label=self._fences[at][1])
         return None
 
     def _read_underlined(self, at: int, end: int) -> Block | None:
@@ -193,7 +183,6 @@ class _Parser:
         return Block("heading", start, end, above, level, label)
 
     def _close(self, kind: BlockKind) -> Block:
-        """The open block, which is of this kind."""
         text, start, end = self._text, self._start, self._end
         self._open = None
         if kind == "prose" and text[start] == "$":  # one formula between dollar signs and nothing else?

@@ -58,25 +58,18 @@ def chunk_markdown(text: str, size: int = SIZE, *, max_fence: int = MAX_FENCE) -
     if size < 1:
         raise ValueError(f"a chunk size of {size} cannot hold anything")
     packer = _Packer(text, size, max_fence)
-    begin = end = 0
-    first: Block | None = None
+    firsts: list[Block] = []  # of each unit: blocks without an empty line between them are one
+    end = 0
     for block in parse_blocks(text):
-        if first is None:
-            first = block
-        elif block.kind in _ALONE or first.kind in _ALONE or block.start > end + 1:
-            packer.add(_build_unit(begin, block.start, first))
-            begin, first = block.start, block
+        if not firsts or block.kind in _ALONE or firsts[-1].kind in _ALONE or block.start > end + 1:
+            firsts.append(block)
         end = block.end
-    if first is not None:
-        packer.add(_build_unit(begin, len(text), first))
+    bounds = pairwise((0, *(first.start for first in firsts[1:]), len(text)))  # units cover the text
+    for first, (start, end) in zip(firsts, bounds, strict=False):
+        under = (*first.trail, first.label) if first.kind == "heading" and first.label else first.trail
+        packer.add(_Unit(start, end, first.kind, first.label if first.kind == "code" else "", under))
     packer.flush()
     return packer.pieces
-
-
-def _build_unit(start: int, end: int, first: Block) -> _Unit:
-    """The unit of the blocks from `first` on; units cover the text. Blocks without an empty line between them are one."""
-    under = (*first.trail, first.label) if first.kind == "heading" and first.label else first.trail
-    return _Unit(start, end, first.kind, first.label if first.kind == "code" else "", under)
 
 
 def heading_path(headings: Sequence[str]) -> str:
@@ -92,11 +85,6 @@ def ends_in_colon(text: str) -> bool:
 def headings_of(text: str) -> list[str]:
     """Every heading of a text, in order."""
     return [b.label for b in parse_blocks(text) if b.kind == "heading" and b.label]
-
-
-def code_languages(text: str) -> list[str]:
-    """The languages that the closed code fences of a text name, each once."""
-    return list(count_code_blocks(text))
 
 
 def count_code_blocks(text: str) -> Counter[str]:

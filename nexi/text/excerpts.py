@@ -38,15 +38,12 @@ class LongText:
         self.chunks: Sequence[TextChunk] = chunk_markdown(text)
         self._places: defaultdict[str, array[int]] = defaultdict(lambda: array("L"))
         self._lengths: list[int] = []
-        roots: dict[str, str] = {}
+
         for number, chunk in enumerate(self.chunks):
             terms = extract_terms(" ".join((*chunk.headings[-1:], chunk.head, chunk.text)))
             self._lengths.append(len(terms))
             for term in terms:
-                root = roots.get(term)
-                if root is None:
-                    root = roots[term] = stem(term)
-                self._places[root].append(number)
+                self._places[stem(term)].append(number)
 
     def rank_chunks(self, query: str) -> list[tuple[int, float]]:
         """The chunks with words of a query and their scores, the best first."""

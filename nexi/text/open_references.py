@@ -161,9 +161,8 @@ def _find_unnamed(question: str, before: str) -> str:
             names = find_names(question[: match.end()] + rest)
             is_any = kind.lower() in _POINTED_AT and ending not in ("'s", "’s") and not _ONE_FACT.search(question)
             is_plain = ending.startswith("s") or words != words.lower() or question.islower()
-            is_named = (
-                is_any or is_plain or _NAMED_BY.match(rest) is not None or any(not _OF_PEOPLE.fullmatch(name) for name in names)
-            )
+            has_other_name = any(not _OF_PEOPLE.fullmatch(name) for name in names)
+            is_named = is_any or is_plain or has_other_name or _NAMED_BY.match(rest) is not None
         if not is_named and not _NAME_BEFORE.search(question[: match.start("kind")]):
             return kind.lower()
     return ""

@@ -105,16 +105,14 @@ def find_subject(part: str) -> str:
         phrase = phrase[:end]  # "is SQLite a good choice"
     elif (low[0] != "what" or not after) and len(phrase) > 1:
         last = phrase[-1].lower()
-        phrase = (
-            phrase[:-1] if last in _IRREGULAR | _PREDICATES or last.endswith(_PARTICIPLE) else phrase
-        )  # "what are drones used for"
+        if last in _IRREGULAR | _PREDICATES or last.endswith(_PARTICIPLE):
+            phrase = phrase[:-1]  # "what are drones used for"
     if is_followed and phrase and not _is_definite(phrase) and (low[0] == "what" or after[-1][:1].isupper()):
         return _strip_words([*phrase, *rest[phrase_end:]])  # "what is quick sorting in Java"
     manner = next((i for i, word in enumerate(after) if i and word.lower() in _MANNER), len(after))
     after = after[:manner] if _is_definite(after[:manner]) else after  # "records in Python by more than one field"
-    is_whole = low[start] in _DO_SUPPORT and not _SPEAKERS.intersection(
-        low[start + 1 : start + 2]
-    )  # "does asyncio differ from threads in Python"
+    # "does asyncio differ from threads in Python"
+    is_whole = low[start] in _DO_SUPPORT and not _SPEAKERS.intersection(low[start + 1 : start + 2])
     return _strip_words(after if not _is_definite(phrase) and _is_definite(after) and not is_whole else phrase)
 
 
@@ -231,10 +229,12 @@ def split_enumeration(part: str) -> list[str]:
     if len(joints) != 1 or _COMPARED.search(part) or not _BROAD.match(part):
         return [part]
     at = joints[0]
-    if same := _find_parallel(tokens, at):
-        return [
-            _join_words([*tokens[:same], *item]) + part[len(body) :].strip() for item in (tokens[same:at], tokens[at + 1 :])
-        ]
+    ending = part[len(body) :].strip()
+    # "the life of A and the life of B": both halves begin alike
+    opening = [word.lower() for word in tokens[at + 1 : at + 3]]
+    starts = range(1, at - 1) if opening[0] in _ARTICLES else ()
+    if same := next((i for i in starts if [word.lower() for word in tokens[i : i + 2]] == opening), 0):
+        return [_join_words([*tokens[:same], *item]) + ending for item in (tokens[same:at], tokens[at + 1 :])]
     first, items = _read_items(tokens, at)
     last = _read_conjunct(tokens, at + 1, items)
     lengths = [len(item) for item in (*items, last)]
@@ -255,15 +255,7 @@ def split_enumeration(part: str) -> list[str]:
     is_comparison = [word.lower() for word in head] == ["compare"]
     if not head or not last or not (tail or len(items) > 1 or is_comparison or head[-1].lower() in _PREPOSITIONS | _ARTICLES):
         return [part]
-    return [_join_words([*_agree(head, item), *item, *tail]) + part[len(body) :].strip() for item in (*items, last)]
-
-
-def _find_parallel(tokens: Sequence[str], at: int) -> int:
-    """Find where "the life of A and the life of B" begins its first half; 0 where the halves do not begin alike."""
-    opening = [word.lower() for word in tokens[at + 1 : at + 3]]
-    if opening[0] not in _ARTICLES:
-        return 0
-    return next((i for i in range(1, at - 1) if [word.lower() for word in tokens[i : i + 2]] == opening), 0)
+    return [_join_words([*_agree(head, item), *item, *tail]) + ending for item in (*items, last)]
 
 
 def _agree(head: Sequence[str], item: Sequence[str]) -> list[str]:
@@ -288,26 +280,19 @@ def _read_conjunct(tokens: Sequence[str], start: int, items: Sequence[Sequence[s
 
 def _read_items(tokens: Sequence[str], at: int) -> tuple[int, list[list[str]]]:
     """Read the conjuncts before "and", and where the first of them begins."""
-    items: list[list[str]] = []
-    current: list[str] = []
-    place = at - 1
-    if place >= 0 and tokens[place] == ",":
-        place -= 1
-    while place >= 0:
-        word = tokens[place]
-        if word == ",":
-            items.insert(0, current)
-            current = []
-        elif word.lower() in _PREPOSITIONS | _AUXILIARIES | _WH | _COMMANDS:
+    end = at - 1 if tokens[at - 1] == "," else at
+    first = end
+    while first and tokens[first - 1].lower() not in _PREPOSITIONS | _AUXILIARIES | _WH | _COMMANDS:
+        first -= 1
+        if tokens[first].lower() in _ARTICLES and first and tokens[first - 1] != ",":
             break
+    items: list[list[str]] = [[]]
+    for word in tokens[first:end]:
+        if word == ",":
+            items.append([])
         else:
-            current.insert(0, word)
-            if word.lower() in _ARTICLES and place and tokens[place - 1] != ",":
-                place -= 1
-                break
-        place -= 1
-    items.insert(0, current)
-    return (place + 1, items) if all(items) else (0, [])
+            items[-1].append(word)
+    return (first, items) if all(items) else (0, [])
 
 
 def _join_words(words: Sequence[str]) -> str:

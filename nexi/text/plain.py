@@ -109,12 +109,8 @@ def strip_markdown(markdown: str) -> str:
         text = _LINK.sub(r"\1", text)
     if "[" in text:
         text = _NOTE.sub("", text)
-    for mark, pattern, replacement in (
-        ("<", _TAG, " "),
-        ("*", _STRONG, r"\2"),
-        ("_", _EMPHASIS, r"\2"),
-        ("\\", _ESCAPE, r"\1"),
-    ):
+    marks = (("<", _TAG, " "), ("*", _STRONG, r"\2"), ("_", _EMPHASIS, r"\2"), ("\\", _ESCAPE, r"\1"))
+    for mark, pattern, replacement in marks:
         if mark in text:
             text = change_outside(_CODE_SPAN, text, partial(pattern.sub, replacement))
     return _SPACE.sub(" ", text.replace("¶", " ")).strip()

@@ -14,6 +14,7 @@ from nexi.text.names import find_names
 from nexi.text.open_references import find_open_reference
 from nexi.text.scope import MAX_HEAD_CHARS
 from nexi.text.stopwords import word_set
+from nexi.text.words import find_words, has_words
 
 MIN_KIND_CHARS = 4  # fewer are a preposition or an article
 MAX_LEAD_CHARS = 200  # of a text in which it names its subject
@@ -49,11 +50,7 @@ def find_parties(question: str, subject: str, text: str) -> tuple[str, ...]:
     # A contract names its parties once, and each of its sentences is about them.
     head = text[:MAX_HEAD_CHARS]
     names = [name for name in find_names(question) if len(name) > 1]
-
-    def stands_in(name: str, place: str) -> bool:
-        return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", place, re.IGNORECASE) is not None
-
-    return () if any(stands_in(name, subject) for name in names) else tuple(name for name in names if stands_in(name, head))
+    return () if any(has_words(subject, name) for name in names) else tuple(name for name in names if has_words(head, name))
 
 
 def find_namesakes(question: str, pages: Sequence[tuple[str, str]]) -> dict[int, str]:
@@ -81,8 +78,8 @@ def find_other_things(question: str, pages: Sequence[tuple[str, str]]) -> frozen
         return namesakes  # a question with a choice may use another name
     # Also those whose title has another name where that of the page meant has one: "City guide: Oslo" and "... Bergen".
     # Of two people who share a surname, one may answer for the other.
-    asked = set(re.findall(r"[^\W_]+", question))
-    titles = [set(re.findall(r"[^\W_]+", name_subject(*page))) for page in pages]
+    asked = set(find_words(question))
+    titles = [set(find_words(name_subject(*page))) for page in pages]
     others = set()
     for (n, other), (_, own) in permutations(enumerate(titles), 2):
         mine, theirs = own - other, other - own
@@ -103,8 +100,8 @@ def find_things_of_kind(question: str, pages: Sequence[tuple[str, str]]) -> dict
     for number, (title, text) in enumerate(pages):
         subject = name_subject(title, text)
         what = _IS.split(text[: 2 * MAX_LEAD_CHARS].replace("\n", " "), maxsplit=1)
-        said = re.findall(r"[^\W_]+", what[1].casefold())[:MAX_KIND_WORDS] if len(what) > 1 and subject in what[0] else []
-        name = re.findall(r"[^\W_]+", subject.casefold())
+        said = find_words(what[1].casefold())[:MAX_KIND_WORDS] if len(what) > 1 and subject in what[0] else []
+        name = find_words(subject.casefold())
         if subject[:1].isupper() or subject[:1].isdigit():
             about |= {number: subject} if words < set(name) or words <= set(said) else {}
     return about if len(set(about.values())) > 1 else {}
@@ -179,7 +176,7 @@ def _has_name_within(subject: str, name: str, text: str) -> bool:
     bare, words = _bare_words(subject), _bare_words(name)
     extra = len(bare) - len(words)
     lead = _IS.split(text[: 2 * MAX_LEAD_CHARS].replace("\n", " "), maxsplit=1)
-    if not words or extra < 1 or len(lead) < 2 or not set(bare) <= set(re.findall(r"[^\W_]+", lead[0].casefold())):
+    if not words or extra < 1 or len(lead) < 2 or not set(bare) <= set(find_words(lead[0].casefold())):
         return False
     if bare[: len(words)] == words:
         return (extra == 1 and bare[-1].isdecimal()) or (len(words) > 1 and bare[len(words)] == "of")
@@ -190,12 +187,11 @@ def _has_name_within(subject: str, name: str, text: str) -> bool:
 def _bare_words(text: str) -> list[str]:
     """The words of a name without an article and what tells it from others: brackets, what follows a comma."""
     bare = re.sub(r"['’]s\b", "", re.split(r"\s*[(,]", text.casefold())[0])
-    return re.findall(r"[^\W_]+", _ARTICLE.sub("", bare))
+    return find_words(_ARTICLE.sub("", bare))
 
 
 def _fold(text: str) -> str:
-    words = " ".join(re.findall(r"[^\W_]+", text.casefold()))
-    return f" {words} "
+    return f" {' '.join(find_words(text.casefold()))} "
 
 
 def _words(text: str) -> frozenset[str]:

@@ -103,18 +103,14 @@ class Period(Struct, frozen=True, order=True):
     year: int
     part: str = ""
 
-    @property
-    def is_whole(self) -> bool:
-        return not self.part
-
     def meets(self, other: Period) -> bool:
         """Whether a value of one of them may be meant where the other is named."""
-        return self.year == other.year and (self.part == other.part or self.is_whole or other.is_whole)
+        return self.year == other.year and (self.part == other.part or not self.part or not other.part)
 
     @property
     def months(self) -> tuple[int, int]:
         """Its first and its last month."""
-        if self.is_whole:
+        if not self.part:
             return 1, 12
         if self.part.isdigit():
             return int(self.part), int(self.part)

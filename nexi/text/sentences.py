@@ -166,7 +166,6 @@ def _next_word(text: str, first: int) -> str:
 
 
 def _is_starter(text: str, first: int) -> bool:
-    """Whether a capital word that often begins a sentence stands here."""
     return text[first : first + 1].isupper() and _next_word(text, first) in _STARTERS
 
 

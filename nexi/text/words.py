@@ -36,6 +36,11 @@ def contains_words(text: str, words: str) -> bool:
     return all(word in low for word in words.casefold().split())
 
 
+def has_words(text: str, words: str) -> bool:
+    """Whether these words stand in a text as whole words, side by side; the case does not matter."""
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
+
+
 def has_unspaced(text: str) -> bool:
     """Whether a letter of a text is of a script that puts no spaces between words."""
     return bool(_HAS_UNSPACED.search(text))

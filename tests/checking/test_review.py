@@ -5,7 +5,7 @@ from __future__ import annotations
 from nexi.checking.answer import check_answer
 from nexi.checking.evidence import EvidencePassage
 from nexi.checking.pages import prepare
-from nexi.checking.review import build_cases, narrow_span
+from nexi.checking.review import _narrow_span, build_cases
 
 PAGE = prepare(
     "# Reset\n\n"
@@ -18,7 +18,7 @@ WHOLE = EvidencePassage(1, 1, 0, len(PAGE.text), PAGE.text)
 
 
 def shown(sentence: str, *passages: EvidencePassage) -> str:
-    start, end = narrow_span(sentence, passages or (WHOLE,), PAGE)
+    start, end = _narrow_span(sentence, passages or (WHOLE,), PAGE)
     return PAGE.text[start:end]
 
 

@@ -16,12 +16,12 @@ from nexi.errors import NexiError, StoreError
 from nexi.pair_models.folder import (
     Labels,
     ModelFolder,
+    _read_labels,
+    _read_max_tokens,
     describe_folder,
     gather_files,
     installed_model,
     put_in_place,
-    read_labels,
-    read_max_tokens,
     remove_model,
     stage_files,
 )
@@ -267,7 +267,7 @@ def test_a_manifest_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     ],
 )
 def test_labels_are_read_by_their_names(config: dict[str, Any], labels: Labels) -> None:
-    assert read_labels(config) == labels
+    assert _read_labels(config) == labels
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_labels_are_read_by_their_names(config: dict[str, Any], labels: Labels) 
 )
 def test_labels_that_do_not_say_what_they_mean_are_refused(config: dict[str, Any]) -> None:
     with pytest.raises(NexiError, match="labels do not say"):
-        read_labels(config)
+        _read_labels(config)
 
 
 @pytest.mark.parametrize(
@@ -297,4 +297,4 @@ def test_labels_that_do_not_say_what_they_mean_are_refused(config: dict[str, Any
     ],
 )
 def test_the_window_is_the_smallest_that_the_files_give(config: dict[str, Any], tokenizer: dict[str, Any], most: int) -> None:
-    assert read_max_tokens(config, tokenizer) == most
+    assert _read_max_tokens(config, tokenizer) == most

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.checking.origins import _registrable_domain, find_exchanges, group_origins, is_copy, shingles
+from nexi.checking.origins import _is_copy, _registrable_domain, find_exchanges, group_origins, shingles
 
 STORY = (
     "The Forth Bridge is a cantilever railway bridge across the Firth of Forth in the east of Scotland, nine miles west of "
@@ -64,11 +64,11 @@ def test_origins_are_joined_through_a_third_page() -> None:
 
 
 def test_two_tellings_of_one_story_are_no_copies() -> None:
-    assert not is_copy(shingles(STORY), shingles(OTHER))
+    assert not _is_copy(shingles(STORY), shingles(OTHER))
 
 
 def test_a_few_words_in_common_are_no_copy() -> None:
-    assert not is_copy(shingles("The bridge was opened in 1890."), shingles("The bridge was opened in 1890."))
+    assert not _is_copy(shingles("The bridge was opened in 1890."), shingles("The bridge was opened in 1890."))
 
 
 def exchanged_words(one: str, other: str) -> list[tuple[str, str]]:

@@ -7,11 +7,11 @@ import pytest
 from nexi.checking.values import (
     Date,
     Number,
+    _parse_dates,
     _states_date,
     dates_differ,
     find_missing,
     is_same_number,
-    parse_dates,
     parse_values,
 )
 from nexi.checking.values import _parse_numbers as numbers
@@ -23,7 +23,7 @@ def only_number(text: str) -> Number:
 
 
 def only_date(text: str) -> Date:
-    (date,) = parse_dates(text)
+    (date,) = _parse_dates(text)
     return date
 
 
@@ -152,7 +152,7 @@ def test_two_numbers_that_say_something_else_do_not(claimed: str, stated: str) -
     ],
 )
 def test_a_date_is_read_as_far_as_it_is_given(text: str, readings: list[tuple[tuple[int, int, int], ...]]) -> None:
-    assert [date.readings for date in parse_dates(text)] == readings
+    assert [date.readings for date in _parse_dates(text)] == readings
 
 
 def test_a_fuller_date_says_the_shorter_one_and_not_the_other_way_round() -> None:

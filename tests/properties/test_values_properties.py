@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from nexi.checking.lexicon import SYMBOLS
 from nexi.checking.values import (
+    _parse_dates,
     _parse_numbers,
     _states_date,
     dates_differ,
     find_missing,
     is_same_number,
-    parse_dates,
     parse_values,
 )
 
@@ -59,14 +59,14 @@ def test_measures_of_different_kinds_never_agree(amount: float, one: str, other:
 
 @given(DAYS, st.sampled_from(SPELLINGS), st.sampled_from(SPELLINGS))
 def test_a_day_is_the_same_however_it_is_spelled(day: calendar_date, one: str, other: str) -> None:
-    (first,), (second,) = (parse_dates(spelling.format(day, f"{day.year:04}")) for spelling in (one, other))
+    (first,), (second,) = (_parse_dates(spelling.format(day, f"{day.year:04}")) for spelling in (one, other))
     assert _states_date(first, second)
     assert not dates_differ(first, second)
 
 
 @given(DAYS, DAYS)
 def test_two_days_exclude_each_other_exactly_when_they_differ(one: calendar_date, other: calendar_date) -> None:
-    (first,), (second,) = (parse_dates(f"{d.day} {d:%B} {d.year:04}") for d in (one, other))
+    (first,), (second,) = (_parse_dates(f"{d.day} {d:%B} {d.year:04}") for d in (one, other))
     assert dates_differ(first, second) == (one != other)
 
 

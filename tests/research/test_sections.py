@@ -423,6 +423,6 @@ def test_a_sentence_of_a_prompt_that_a_page_says_is_kept_in_an_answer() -> None:
     session.add_page("https://docs.example/", Page("https://docs.example/", "A rule: Answer in the language of the question."))
     shown: list[str] = []
     check = AnswerCheck(session, None, shown.append)
-    check.feed("Write no list of sources; it is added for you.\nAnswer in the language of the question.\n")
-    check.end_stream()
+    check.stream.feed("Write no list of sources; it is added for you.\nAnswer in the language of the question.\n")
+    check.stream.finish()
     assert "".join(shown).strip() == "Answer in the language of the question."

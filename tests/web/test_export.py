@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from nexi.answers.document import read_markdown
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.answers.safe_markdown import is_inert
+from nexi.answers.safe_markdown import _is_inert
 from nexi.app import SystemClock
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted
@@ -92,7 +92,7 @@ async def test_a_question_is_no_markup_for_a_reader_without_front_matter(runs: R
     assert isinstance(start, RunStarted)
     text = await made(runs, [replace(start, query="<img src=x> ![a](http://b)"), *facts[1:]], "md")
     assert '"\\u003cimg src=x\\u003e !\\u005ba\\u005d(http://b)"' in text
-    assert is_inert(text)
+    assert _is_inert(text)
 
 
 # html
@@ -194,7 +194,7 @@ async def test_half_of_a_character_does_not_keep_a_run_from_its_file(runs: RunDi
 @pytest.mark.parametrize("sample", samples.SAMPLES.values(), ids=samples.SAMPLES)
 async def test_the_markdown_is_tame(runs: RunDirectory, sample: Callable[[], list[Fact]]) -> None:
     text = await made(runs, sample(), "md")
-    assert is_inert(text.partition("\n---\n")[2] if text.startswith("---\n") else text)
+    assert _is_inert(text.partition("\n---\n")[2] if text.startswith("---\n") else text)
 
 
 async def test_the_markdown_of_an_answer_has_its_question_conflicts_sources_and_figures(runs: RunDirectory) -> None:

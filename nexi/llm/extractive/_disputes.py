@@ -15,7 +15,7 @@ from itertools import groupby, permutations
 from msgspec import Struct
 
 from nexi.checking.alignment import differ
-from nexi.checking.conflicts import find_difference, has_words
+from nexi.checking.conflicts import find_difference
 from nexi.checking.origins import are_altered, are_copies, find_exchanges, shingles
 from nexi.checking.parsed import parse_text
 from nexi.checking.values import Date, Value, list_dates
@@ -28,6 +28,7 @@ from nexi.llm.extractive._quotation import is_file_name, quote_sentence
 from nexi.llm.extractive._weights import load_weights
 from nexi.llm.extractive.passages import PassageSentence
 from nexi.text.references import may_be_same
+from nexi.text.words import has_words
 
 
 class Settled(Struct, frozen=True):
