@@ -43,12 +43,6 @@ def cite_notes(tree: Tree, base: str) -> dict[int, str]:
     return {number: url for url, number in numbers.items()}
 
 
-def list_notes(text: str, notes: dict[int, str]) -> str:
-    """The text with a list of the addresses behind it."""
-    lines = "\n".join(f"[{number}] {url}" for number, url in sorted(notes.items()))
-    return f"{text.rstrip()}\n\nSources:\n{lines}\n" if lines else text
-
-
 def _find_source(tree: Tree, href: str, base: str) -> tuple[str, Node]:
     """The address that a link leads to, "" for none; by way of a note, which is returned too, where it names a place here."""
     if not href.startswith("#"):
