@@ -78,7 +78,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     parts = find_head_parts(tree)
     about = _About(tree, parts)
     linked_data = "".join(part.text for part in parts if part.tag == "script")
-    dates = read_page_dates(tree, html, about.meta, linked_data, url, about.language)
+    published, updated = read_page_dates(tree, html, about.meta, linked_data, url, about.language)
     head = read_page_head(tree, parts, url)
     facts = wikis.take_facts(tree, html)
     _drop_hidden(tree)
@@ -101,8 +101,8 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         text=text,
         language=about.language,
         author=about.author,
-        published=dates.published,
-        updated=dates.updated,
+        published=published,
+        updated=updated,
         description=about.first_value("description", "og:description"),
         links=_absolute_links(base, hrefs),
         headings=headings,

@@ -58,9 +58,8 @@ _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 
 def remove_invisible(html: str) -> str:
     """The page with its invisible parts cut out; data that describes the page stays."""
-    parts: list[str] = []
+    parts, next_ends = list[str](), dict[str, int]()
     start = place = 0
-    next_ends: dict[str, int] = {}
     while (match := _INVISIBLE_START.search(html, place)) is not None:
         name, attributes = (match[1] or "").lower(), match[2] or ""
         if name == "svg" and attributes.endswith("/"):
@@ -111,8 +110,7 @@ def _is_too_wide(html: str) -> bool:
     start = 0
     while start + LONG < len(html) and (end := html.rfind(">", start, start + LONG)) >= 0:
         start = end + 1
-    every_tag_ends = start + LONG >= len(html)
-    if every_tag_ends and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
+    if start + LONG >= len(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
         return False
     attributes = (token[2] or token[3] or "" for token in _TOKEN.finditer(html))
     return any(len(own) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(own)) > MAX_ATTRIBUTES for own in attributes)
