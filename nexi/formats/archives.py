@@ -34,9 +34,7 @@ def read_epub(data: bytes, max_chars: int) -> Extracted:
         raise broken_error("it does not name its contents")
     folder = posixpath.dirname(place)
     parts = archive.find_elements(place, "title", "creator", "language", "date", "description", "item", "itemref")
-    about: dict[str, str] = {}
-    for name, _, text in parts:
-        about.setdefault(name, one_line(text))
+    about = {name: one_line(text) for name, _, text in reversed(parts)}  # what comes first
     items = {a.get("id", ""): a for name, a, _ in parts if name == "item"}
     paths: list[str] = []  # of the book's spine, without its own table of contents
     for name, attributes, _ in parts:
@@ -74,7 +72,7 @@ def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition
 
     archive = BoundedArchive(data)
     unread, start_time = list[str](), time.process_time()
-    names = [name for name in archive.names() if not name.endswith("/") and "__MACOSX/" not in name]
+    names = [name for name in archive.names if not name.endswith("/") and "__MACOSX/" not in name]
     with MarkdownWriter(max_chars) as writer:
         writer.truncated = len(names) > MAX_DOCUMENTS
         for name in names[:MAX_DOCUMENTS]:

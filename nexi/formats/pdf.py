@@ -90,10 +90,9 @@ def _page_texts(document: Any, max_chars: int, max_pages: int, recognition: _Pag
     blocks, unread, chars, count, tables = list[str](), list[int](), 0, len(document), PageTables()
     for number in range(1, min(count, max_pages) + 1):
         body = _page_text(document, number - 1, tables)
-        if not body and _has_picture(document, number - 1):
-            if not (body := recognition.read_page(number - 1)):
-                unread.append(number)
-                blocks.append(f"[page {number} is a picture, and its words were not recognised]")
+        if not body and _has_picture(document, number - 1) and not (body := recognition.read_page(number - 1)):
+            unread.append(number)
+            blocks.append(f"[page {number} is a picture, and its words were not recognised]")
         if body:
             blocks.append(f"[page {number}]\n\n{body}")
             chars += len(blocks[-1])

@@ -114,10 +114,6 @@ def sniff_type(data: bytes) -> str:
     if b"\0" not in start and is_text:
         has_cells = b'"nbformat"' in data and (b'"cells"' in data or b'"worksheets"' in data)
         return "application/x-ipynb+json" if data[:200].lstrip()[:1] == b"{" and has_cells else "text/plain"
-    return _type_of_bytes(data) or (UNKNOWN if b"\0" in start and not charset.guess_utf16(data) else "text/plain")
-
-
-def _type_of_bytes(data: bytes) -> str:
     if data.startswith(b"\x1f\x8b"):
         with suppress(zlib.error):
             if zlib.decompressobj(31).decompress(data[:4_096], 16).startswith(b"WARC/"):
@@ -131,7 +127,8 @@ def _type_of_bytes(data: bytes) -> str:
         return "application/x-tar"
     if data[60:68] == b"BOOKMOBI":
         return "application/x-mobipocket-ebook"
-    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
+    type_by_magic = next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
+    return type_by_magic or (UNKNOWN if b"\0" in start and not charset.guess_utf16(data) else "text/plain")
 
 
 def refuse_format(kind: str, name: str = "") -> FetchError:

@@ -70,11 +70,9 @@ class _SharedStrings(XmlHandler):
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.is_cut = False
+        self.is_cut = self._in_text = False
         self._parts: list[str] | None = None
-        self._in_text = False
-        self._silent = 0
-        self._left = MAX_STRING_CHARS
+        self._silent, self._left = 0, MAX_STRING_CHARS
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "si":
@@ -102,7 +100,7 @@ class _NumberFormats(XmlHandler):
     """Which styles of cells show dates, which show percentages, and how others show their numbers."""
 
     def __init__(self) -> None:
-        self._kinds: list[_ShownAs] = []
+        self.kinds: list[_ShownAs] = []  # by the number of the style
         self._own: dict[int, _ShownAs] = {}
         self._in_cells = False
 
@@ -118,20 +116,16 @@ class _NumberFormats(XmlHandler):
                 self._own[number] = parse_number_format(code)
         elif name == "cellXfs":
             self._in_cells = True
-        elif name == "xf" and self._in_cells and len(self._kinds) < MAX_FORMATS:
+        elif name == "xf" and self._in_cells and len(self.kinds) < MAX_FORMATS:
             number = parse_number(attributes.get("numFmtId", ""))
             if number not in self._own:  # the workbook does not describe it
                 self._own[number] = parse_number_format(BUILT_IN_FORMATS.get(number, ""))
                 if number in _DATE_FORMATS or number in _PERCENT_FORMATS:
                     self._own[number] = "date" if number in _DATE_FORMATS else "percent"
-            self._kinds.append(self._own[number])
+            self.kinds.append(self._own[number])
 
     def end(self, name: str) -> None:
         self._in_cells = self._in_cells and name != "cellXfs"
-
-    def kind_of(self, style: str) -> _ShownAs:
-        number = parse_number(style)
-        return self._kinds[number] if number < len(self._kinds) else None
 
 
 class _Values:
@@ -154,7 +148,8 @@ class _Values:
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
         if kind in ("str", "inlineStr", "e", "d"):
             return value
-        shown_as = self._formats.kind_of(style)
+        style_number, kinds = parse_number(style), self._formats.kinds
+        shown_as = kinds[style_number] if style_number < len(kinds) else None
         try:
             number = float(value[:100])
             if shown_as == "date":
@@ -174,19 +169,14 @@ class _Values:
 
 
 class _Rows(XmlHandler):
-    """Writes the rows of one sheet."""
-
     def __init__(self, writer: MarkdownWriter, values: _Values) -> None:
         self._writer, self._values = writer, values
+        self._last_row = self._column = self._silent = self._unshown = 0
         self._row: list[str] = []
-        self._last_row = 0
-        self._column = 0
         self._cell: Attributes = {}
         self._value: list[str] = []
         self._formula: list[str] = []
         self._into: list[str] | None = None
-        self._silent = 0
-        self._unshown = 0
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "row":

@@ -139,13 +139,11 @@ class _Paragraphs(XmlHandler):
     ) -> None:
         self._writer, self._links, self._styles, self._numbering, self._notes = writer, links, styles, numbering, notes
         self._formula = notation.FormulaBuilder()
-        self._position = ""  # of the open run: superscript, subscript
-        self._run_start = 0
+        self._position = self._link = ""  # the position of the open run: superscript, subscript
+        self._run_start = self._silent = self._tables = 0
+        self._in_text = False
         self._paragraphs: list[list[str]] = []  # open ones; a text box stands inside another
         self._about: dict[str, str] = {}
-        self._link = ""
-        self._silent = self._tables = 0
-        self._in_text = False
         self._row: list[str] = []
         self._cell: list[str] = []
         self._counts: dict[str, list[int]] = {}
