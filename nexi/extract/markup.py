@@ -113,23 +113,18 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     )
 
 
-def is_cut(html: str) -> bool:
-    """Whether a page has more tags than can be afforded, so that its end is not read."""
-    return _bound_markup(html)[1]
-
-
-def whole_text(html: str, url: str) -> str:
+def read_whole(html: str) -> Extracted:
     """All that is shown, with nothing chosen: for documents, which have no furniture."""
-    html, _ = _bound_markup(html)
+    html, truncated = _bound_markup(html)
     if markup_limits.is_hostile(html):
-        return _plain_words(html)
+        return Extracted(text=_plain_words(html), truncated=truncated)
     tree = _build_tree(html)
     formulas.write_notation(tree)
     if _lay_out(tree).deepest > MAX_DEPTH:
-        return _plain_words(html)
+        return Extracted(text=_plain_words(html), truncated=truncated)
     _drop_matches(tree.body, _HIDDEN, len(tree.body.text), share=0.5, is_match=_is_hidden)
     _prepare_for_writer(tree)
-    return _to_markdown(tree.body.html, url)
+    return Extracted(text=_to_markdown(tree.body.html, ""), truncated=truncated)
 
 
 def _bound_markup(html: str) -> tuple[str, bool]:

@@ -76,7 +76,7 @@ def _find_bar(link: Node) -> Node:
             chars = len("".join(node.text.split()))
             is_bar = sum(len("".join(a.text.split())) for a in node.query_selector_all("a")) >= MIN_LINKED * chars
         if is_bar:
-            kinds = {kind for other in node.query_selector_all("a[href]") if (kind := _kind_of(other))}
+            kinds = set(map(_kind_of, node.query_selector_all("a[href]"))) - {""}
             bar = node if len(kinds) > 1 else bar
         elif bar is not None:
             break

@@ -76,8 +76,7 @@ class MarkdownWriter:
     def add_code(self, text: str, language: str = "") -> None:
         if text.strip():
             fence = "`" * max(3, 1 + max(map(len, _FENCES.findall(text)), default=0))
-            body = text.strip("\n")
-            self.add_block(f"{fence}{language}\n{body}\n{fence}")
+            self.add_block("\n".join((f"{fence}{language}", text.strip("\n"), fence)))
 
     def add_item(self, text: str, depth: int = 0, marker: str = "-") -> None:
         """An item of a list; `marker` is a dash or a number with its point."""
@@ -174,8 +173,7 @@ def _join_heads(rows: list[list[str]], columns: Sequence[int]) -> list[list[str]
     """Make one head of two: "2023" over two columns and "H1", "H2" below it are "2023 H1" and "2023 H2"."""
     if len(rows) < MIN_ROWS_OF_TWO_HEADS or not columns:
         return rows
-    width = columns[-1] + 1
-    top, second, third = ([*row, *[""] * (width - len(row))] for row in rows[:3])
+    top, second, third = ([*row, *[""] * (columns[-1] + 1 - len(row))] for row in rows[:3])
     beside = columns[1:]
     has_gaps = any(second[column] and not top[column] and any(top[c] for c in beside if c < column) for column in beside)
     is_head = not any(map(_FIGURE.fullmatch, (*top, *second))) and any(_FIGURE.fullmatch(third[column]) for column in beside)

@@ -37,7 +37,7 @@ def main() -> None:
     if kind in (PDF, ZIP):  # an archive may hold any document
         import_module("pypdfium2")
     if kind != PDF:
-        import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
+        import_module("nexi.extract.markup").read_whole("<p>x</p>")
     _limit_resources(ROOM_BYTES + int(size))
     confine_process(ocr.recognition_files())
     try:
