@@ -110,7 +110,7 @@ class _Source:
                 ends = (dollars or f"\\{sign or ''}") == self._formula or (change, name) == ("end", self._formula)
                 self._formula = "" if ends else self._formula
             elif change == "begin":
-                place = self._begin(name, source, place)
+                place = self._begin(name, place)
             elif change == "end" and name.rstrip("*") in _TABLES and self._row is not None:
                 self._end_line()
                 self._row = None
@@ -121,8 +121,15 @@ class _Source:
                     self._lists.pop()
             elif command:
                 place = self._read_command(command, source, place)
+            elif sign == "\\":
+                self._end_line() if self._row is not None else self._add(" ")
+            elif sign in ("[", "("):
+                self._formula = "\\]" if sign == "[" else "\\)"
+                self._add(f"\\{sign}")
+            elif sign in _COMMANDS.accents:
+                self._accent = _COMMANDS.accents[sign]
             elif sign:
-                self._read_sign(sign)
+                self._add(sign if sign in "%&$#_{}" else " " if sign in " ,;:!\n" else "")
             elif dollars:
                 self._formula = dollars
                 self._add(dollars)
@@ -159,8 +166,8 @@ class _Source:
                 self._writer.add_paragraph(text)
         self._item = ""
 
-    def _begin(self, name: str, source: str, place: int) -> int:
-        base = name.rstrip("*")
+    def _begin(self, name: str, place: int) -> int:
+        source, base = self._source, name.rstrip("*")
         if base in _CODE:
             self._end_paragraph()
             about = _LANGUAGE.match(source, place)
@@ -247,17 +254,6 @@ class _Source:
 
     def _inner(self, source: str) -> str:
         return _read_line(source, self._depth + 1)
-
-    def _read_sign(self, sign: str) -> None:
-        if sign == "\\":
-            self._end_line() if self._row is not None else self._add(" ")
-        elif sign in "[(":
-            self._formula = "\\]" if sign == "[" else "\\)"
-            self._add(f"\\{sign}")
-        elif sign in _COMMANDS.accents:
-            self._accent = _COMMANDS.accents[sign]
-        else:
-            self._add(sign if sign in "%&$#_{}" else " " if sign in " ,;:!\n" else "")
 
 
 def _skip_option(source: str, place: int) -> int:

@@ -21,7 +21,7 @@ from nexi.formats.ocr import can_recognise
 UNKNOWN = "application/octet-stream"
 
 
-class Format(msgspec.Struct, frozen=True):
+class _Format(msgspec.Struct, frozen=True):
     """One format: `reader` is a function of a module here, `whole` one is not read in part, `advice` is for what is unread."""
 
     name: str
@@ -41,7 +41,7 @@ class Format(msgspec.Struct, frozen=True):
 class _Registry(msgspec.Struct, frozen=True):
     """All formats, the types and names of text, and the bytes, as Latin-1, that tell a type: a text may begin with `magic`."""
 
-    formats: tuple[Format, ...]
+    formats: tuple[_Format, ...]
     text_types: frozenset[str]
     text_extensions: dict[str, str]
     magic: tuple[tuple[str, str], ...]
@@ -68,7 +68,7 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].partition(",")[0].strip().lower()
 
 
-def find_format(kind: str) -> Format | None:
+def find_format(kind: str) -> _Format | None:
     """The format of a media type; None for text and for what is not known."""
     return _BY_TYPE.get(kind)
 
