@@ -10,7 +10,7 @@ import ctypes
 import re
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import pypdfium2
@@ -60,19 +60,32 @@ def read_pdf(
 
 def _read_document(document: Any, max_chars: int, max_pages: int, recognition: Recognition) -> Extracted:
     about = document.get_metadata_dict(skip_empty=True)
-    text, unread = _page_texts(document, max_chars, max_pages, _PageRecognition(document, recognition))
-    advice, count = "" if can_recognise() else "install tesseract, and nexi reads scanned pages", len(document)
-    if not text:
+    count, tables, recogniser = len(document), PageTables(), _PageRecognition(document, recognition)
+    blocks, unread, chars = list[str](), list[int](), 0
+    for number in range(1, min(count, max_pages) + 1):
+        body = _page_text(document, number - 1, tables)
+        if not body and _has_picture(document, number - 1) and not (body := recogniser.read_page(number - 1)):
+            unread.append(number)
+            blocks.append(f"[page {number} is a picture, and its words were not recognised]")
+        if body:
+            blocks.append(f"[page {number}]\n\n{body}")
+            chars += len(blocks[-1])
+        if chars > max_chars:
+            break
+    advice = "" if can_recognise() else "install tesseract, and nexi reads scanned pages"
+    if len(blocks) == len(unread):
         raise FetchError(
             "the PDF has no text",
             reason="content_type",
             cause="its pages are pictures" if advice else f"no words were recognised on its {count} page{'s' * (count != 1)}",
             fix=f"{advice and f'{advice}; or '}look for another version of it",
         )
+    if chars <= max_chars and count > max_pages:
+        blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
     numbers = ", ".join(map(str, unread[:MAX_NAMED_PAGES])) + (" ..." if len(unread) > MAX_NAMED_PAGES else "")
     pictures = f"page{'s' * (len(unread) > 1)} {numbers}: a picture whose words were not recognised{advice and f'; {advice}'}"
     return Extracted(
-        text=text,
+        text="\n\n".join(blocks),
         title=_clean_line(about.get("Title", "")),
         author=_clean_line(about.get("Author", "")),
         published=_parse_date(about.get("CreationDate", "") or about.get("ModDate", "")),
@@ -83,26 +96,6 @@ def _read_document(document: Any, max_chars: int, max_pages: int, recognition: R
         unread=pictures if unread else "",
         truncated=count > max_pages,
     )
-
-
-def _page_texts(document: Any, max_chars: int, max_pages: int, recognition: _PageRecognition) -> tuple[str, list[int]]:
-    """The text of every page, of pictures what is recognised, and the numbers of pages that hold a picture only."""
-    blocks, unread, chars, count, tables = list[str](), list[int](), 0, len(document), PageTables()
-    for number in range(1, min(count, max_pages) + 1):
-        body = _page_text(document, number - 1, tables)
-        if not body and _has_picture(document, number - 1) and not (body := recognition.read_page(number - 1)):
-            unread.append(number)
-            blocks.append(f"[page {number} is a picture, and its words were not recognised]")
-        if body:
-            blocks.append(f"[page {number}]\n\n{body}")
-            chars += len(blocks[-1])
-        if chars > max_chars:
-            break
-    if len(blocks) == len(unread):
-        return "", unread
-    if chars <= max_chars and count > max_pages:
-        blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
-    return "\n\n".join(blocks), unread
 
 
 def _find_heading(document: Any) -> tuple[str, ...]:
@@ -129,13 +122,9 @@ def _find_heading(document: Any) -> tuple[str, ...]:
 
 def _has_picture(document: Any, index: int) -> bool:
     """A page without words and pictures is empty."""
-    try:
-        page = document[index]
-        has_picture = next(iter(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)), None) is not None
-        page.close()
-    except pypdfium2.PdfiumError:
-        return False
-    return has_picture
+    with suppress(pypdfium2.PdfiumError), closing(document[index]) as page:
+        return next(iter(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)), None) is not None
+    return False
 
 
 class _PageRecognition:

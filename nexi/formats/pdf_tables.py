@@ -298,7 +298,6 @@ def _count_head_lines(lines: Sequence[TextLine], columns: Sequence[tuple[float, 
 
 
 def _place_cells(cells: Iterable[TextCell], columns: Sequence[tuple[float, float]]) -> list[str]:
-    """The text of a line by column."""
     row = [""] * len(columns)
     for cell in cells:
         overlaps = [min(cell.right, right) - max(cell.left, left) for left, right in columns]
