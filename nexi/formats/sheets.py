@@ -129,8 +129,6 @@ class _NumberFormats(XmlHandler):
 
 
 class _Values:
-    """What the cells show, as text."""
-
     def __init__(self, strings: _SharedStrings, formats: _NumberFormats, *, since_1904: bool) -> None:
         self.is_cut = False
         self.cells_left = MAX_CELLS

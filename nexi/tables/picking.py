@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -73,9 +74,7 @@ _GENERIC = re.compile(r"(?i)\b(?:number|amount|value|name|total|date)s? of\b|\bo
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
-class _Name(Struct, frozen=True):
-    """A run of capitalised words in a sentence."""
-
+class _Name(NamedTuple):  # a run of capitalised words in a sentence
     start: int
     end: int
 
