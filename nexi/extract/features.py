@@ -216,7 +216,20 @@ class PageFeatures:
         heart = next((box for box in self.boxes if id(box) == top), None)
         self._heart = {id(around): distance for distance, around in enumerate(heart.climb())} if heart else {}
         self._alike: dict[tuple[int, str, str], Sum] = {}
-        self._inherit()
+        # Each box has the names that some box around it has, each once, and how near it is to the densest box.
+        around, near = (0, scale.nothing), scale.nothing  # the names around a box as bits, with their sum
+        for box in self.boxes:  # parents come before their children
+            if box.parent is not None:
+                around, near = box.parent.around, box.parent.near
+            if box.key or box.tag in _AROUND:
+                own = _bits_of_key(box.key)
+                if head.genre == ARTICLE:
+                    own |= (own & _ARTICLE_BITS) << _ARTICLE_SHIFT
+                if new := (own | _TAG_BIT.get(box.tag, 0)) & ~around[0]:
+                    around = (around[0] | new, around[1] + scale.around[new])
+            if id(box) in self._heart:
+                near = scale.near[self.kind, min(self._heart[id(box)], 4), bisect_right(_SHARE, box.chars / self.chars)]
+            box.around, box.near = around, near
         # The boxes that call themselves comments, and what is in them; one around the whole page is none.
         self._commented: set[int] = set()
         for box in self.boxes:
@@ -299,23 +312,6 @@ class PageFeatures:
         before = [sums[kind, place, "before"] for place in places[:title]]
         return before + [sums[kind, place, bisect_right(_AFTER, n)] for n, place in enumerate(places[title:])]
 
-    def _inherit(self) -> None:
-        """Give each box the names that some box around it has, each once, and how near it is to the densest box."""
-        scale, is_article = self.scale, self.head.genre == ARTICLE
-        around, near = (0, scale.nothing), scale.nothing  # the names around a box as bits, with their sum
-        for box in self.boxes:  # parents come before their children
-            if box.parent is not None:
-                around, near = box.parent.around, box.parent.near
-            if box.key or box.tag in _AROUND:
-                own = _bits_of_key(box.key)
-                if is_article:
-                    own |= (own & _ARTICLE_BITS) << _ARTICLE_SHIFT
-                if new := (own | _TAG_BIT.get(box.tag, 0)) & ~around[0]:
-                    around = (around[0] | new, around[1] + scale.around[new])
-            if id(box) in self._heart:
-                near = scale.near[self.kind, min(self._heart[id(box)], 4), bisect_right(_SHARE, box.chars / self.chars)]
-            box.around, box.near = around, near
-
     def _box(self, box: Box) -> Sum:
         """Boxes of one kind side by side that hold one block each are judged once."""
         if box.blocks > 1 or box.repeats < 2 or box.parent is None:
@@ -361,7 +357,6 @@ class PageFeatures:
 
 
 def _cues(text: str, lower: str) -> tuple[str, ...]:
-    """What the words of a short text give away, each once."""
     names = tuple(f"cue:{cue}" for cue in dict.fromkeys(_CUE.findall(lower))) if _MAYBE_CUE.search(lower) else ()
     if _MONEY_SIGN.search(text) and _MONEY.search(text):
         names += ("money",)

@@ -88,8 +88,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     else:
         _keep_content(navigation.drop_navigation(layout), head)
         wikis.place_facts(tree, facts)
-        _prepare_for_writer(tree)
-        text, hrefs = _to_markdown(tree.body.html, base), [*_find_hrefs(tree.body), *hrefs]
+        text, hrefs = _write_tree(tree, base), [*_find_hrefs(tree.body), *hrefs]
     if not text.strip():
         text = head.article  # a script would write the text
     if citations:
@@ -123,8 +122,7 @@ def read_whole(html: str) -> Extracted:
     if _lay_out(tree).deepest > MAX_DEPTH:
         return Extracted(text=_plain_words(html), truncated=truncated)
     _drop_matches(tree.body, _HIDDEN, len(tree.body.text), share=0.5, is_match=_is_hidden)
-    _prepare_for_writer(tree)
-    return Extracted(text=_to_markdown(tree.body.html, ""), truncated=truncated)
+    return Extracted(text=_write_tree(tree, ""), truncated=truncated)
 
 
 def _bound_markup(html: str) -> tuple[str, bool]:
@@ -234,12 +232,13 @@ def _lay_out(tree: Tree) -> Layout:
     return layout
 
 
-def _prepare_for_writer(tree: Tree) -> None:
-    main = tree.body
-    for node in main.query_selector_all(_MACHINERY):
+def _write_tree(tree: Tree, url: str) -> str:
+    """The rest of a page as Markdown, once it has the elements that the writer knows."""
+    body = tree.body
+    for node in body.query_selector_all(_MACHINERY):
         if node.parent is not None:
             node.decompose()
-    for table in main.query_selector_all("table"):
+    for table in body.query_selector_all("table"):
         # Tables that only place things on the page become plain blocks; as Markdown tables they would be one line.
         is_layout = table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")
         if not is_layout or (table.query_selector("th") and not table.query_selector("table")):
@@ -252,14 +251,14 @@ def _prepare_for_writer(tree: Tree) -> None:
             table.parent.insert_before(block, table)
         table.decompose()
     table_spans.open_spans(tree)
-    for quote in main.query_selector_all("blockquote"):
+    for quote in body.query_selector_all("blockquote"):
         # A quotation of nothing but code, a list or a table was written to indent it.
         parts = _solid_children(quote)
         if len(parts) == 1 and parts[0].tag == "div":
             parts = _solid_children(parts[0])
         if parts and quote.parent is not None and all(node.tag in _INDENTED for node in parts):
             _replace_node(quote, tree.create_element("div"))
-    for pre in main.query_selector_all("pre"):
+    for pre in body.query_selector_all("pre"):
         # The language goes where the converter looks for it; sites name it on the block, its code, or a wrapper.
         parent = pre.parent
         for node in (pre.query_selector("code"), pre, parent, parent.parent if parent is not None else None):
@@ -267,7 +266,7 @@ def _prepare_for_writer(tree: Tree) -> None:
             if match and match[1].lower() not in _NO_LANGUAGE:
                 pre.setattr("class", f"language-{match[1].lower()}")
                 break
-    for link in main.query_selector_all("a"):
+    for link in body.query_selector_all("a"):
         # A link has words and a page; one without words goes, and one to a place on this page or a script is its words.
         if link.parent is None:
             continue
@@ -278,6 +277,7 @@ def _prepare_for_writer(tree: Tree) -> None:
             link.delattr("title")
         if (link.getattr("href") or "").lstrip().lower().startswith(("#", "javascript:")):
             link.delattr("href")
+    return _to_markdown(body.html, url)
 
 
 def _solid_children(node: Node) -> list[Node]:

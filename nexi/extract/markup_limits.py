@@ -96,12 +96,16 @@ def _find_end(html: str, name: str, start: int, next_ends: dict[str, int]) -> in
 def is_hostile(html: str) -> bool:
     """Whether this markup would cost a parser far more than its size."""
     tags = html.count("<")
-    return (
-        tags > MAX_OPENINGS
-        or _is_too_wide(html)
-        or (tags > MAX_DEPTH and _is_too_deep(html))
-        or (tags > SQUARE and _can_multiply(html, tags))
-    )
+    if tags > MAX_OPENINGS or _is_too_wide(html):
+        return True
+    if tags > MAX_DEPTH and tags - html.count("</") > MAX_DEPTH:
+        depth = 0
+        for closing, name in _NAME.findall(html):
+            if name.lower() not in _NEVER_DEEP:
+                depth = max(0, depth - 1) if closing else depth + 1
+                if depth > MAX_DEPTH:  # no page that was written to be read nests so deep
+                    return True
+    return tags > SQUARE and _can_multiply(html, tags)
 
 
 def _is_too_wide(html: str) -> bool:
@@ -114,18 +118,6 @@ def _is_too_wide(html: str) -> bool:
         return False
     attributes = (token[2] or token[3] or "" for token in _TOKEN.finditer(html))
     return any(len(own) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(own)) > MAX_ATTRIBUTES for own in attributes)
-
-
-def _is_too_deep(html: str) -> bool:
-    """Whether elements nest deeper than any page that was written to be read."""
-    if html.count("<") - html.count("</") <= MAX_DEPTH:
-        return False
-    depth = deepest = 0
-    for closing, name in _NAME.findall(html):
-        if name.lower() not in _NEVER_DEEP:
-            depth = max(0, depth - 1) if closing else depth + 1
-            deepest = max(deepest, depth)
-    return deepest > MAX_DEPTH
 
 
 def _can_multiply(html: str, tags: int) -> bool:

@@ -7,6 +7,7 @@ mark is a short number or sign that links to a place on the same page, or to the
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from nexi import urls
 from nexi.extract.layout import Node, Tree
@@ -59,10 +60,7 @@ def _find_source(tree: Tree, href: str, base: str) -> tuple[str, Node]:
 
 
 def _web_address(href: str, base: str) -> str:
-    if href.startswith("#"):
-        return ""
-    try:
+    with suppress(ValueError):
         url = urls.join(base, href) if base else href
-    except ValueError:
-        return ""
-    return url if urls.is_web_url(url) else ""
+        return url if urls.is_web_url(url) and not href.startswith("#") else ""
+    return ""

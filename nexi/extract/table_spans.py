@@ -8,6 +8,7 @@ the first row stands above the table. A table without heads gets empty ones, sin
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import takewhile
 
 from nexi.extract.layout import Node, Tree
 
@@ -76,12 +77,8 @@ def _parse_span(cell: Node, name: str) -> int:
 
 def _join_head(tree: Tree, rows: list[Node]) -> int:
     """Make one row of the rows of a head that has spans; how many rows of the table are its head now."""
-    heads = []
-    for row in rows[:MAX_HEAD_ROWS]:
-        spans = _read_row(row)
-        if not spans or any(cell.tag != "th" for cell, *_ in spans):
-            break
-        heads.append(spans)
+    first_rows = map(_read_row, rows[:MAX_HEAD_ROWS])
+    heads = list(takewhile(lambda spans: {cell.tag for cell, *_ in spans} == {"th"}, first_rows))
     if len(heads) < 2 or len(heads) == len(rows) or not any(columns > 1 or lines > 1 for _, _, columns, lines in heads[0]):
         return min(len(heads), 1)
     names, covered_places = defaultdict[int, list[str]](list), set[tuple[int, int]]()
