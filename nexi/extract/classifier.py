@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 
 from nexi.extract import features
-from nexi.extract.layout import Layout, LayoutBlock, tag_set
+from nexi.extract.layout import Layout, LayoutBlock
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
-from nexi.text.stopwords import read_word_sets
+from nexi.text.stopwords import read_word_sets, word_set
 
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
 MIN_CHANCE_OF_GOODS = 0.3  # a shop repeats much that is a little likely
@@ -47,7 +47,7 @@ ONE_LINK = 0.95  # of a line that is nothing but a link
 MIN_BIOGRAPHY_WORDS = 12
 
 _WORD = re.compile(r"\w+")
-_HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
+_HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
 _SAID_AGAIN = ("pre", "table", "blockquote", "li", "dl")
 # Windows of services for consent, clones of slides, what a form says once it is sent; of XenForo, phpBB, Invision and
 # vBulletin what is known of who wrote a post, and signatures.
@@ -61,8 +61,8 @@ _TEASER = re.compile(
     re.IGNORECASE,
 )
 _BIOGRAPHY = re.compile(r"\s(?:is|was|has|holds|writes|covers|works|joined|began|serves|lives|reports)\s")
-_UNITS = tag_set("table ul ol dl")
-_TEXTS = tag_set("h1 h2 h3 h4 article pre table")
+_UNITS = word_set("table ul ol dl")
+_TEXTS = word_set("h1 h2 h3 h4 article pre table")
 
 
 @cache
@@ -83,7 +83,7 @@ def scale_of(weights: Mapping[str, float]) -> features.Scale:
 
 def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]:  # noqa: B008  # immutable
     """For each block of the page, whether it is content; on a page of a few lines everything but a banner is."""
-    head = settle_genre(layout, head)
+    head = _settle_genre(layout, head)
     banners = _find_banners(layout)
     if layout.chars < FEW_LINES:
         return [id(block.box) not in banners for block in layout.blocks]
@@ -109,7 +109,7 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     return keeps if has_code else _drop_copies(layout.blocks, keeps)  # a manual says again what holds again
 
 
-def settle_genre(layout: Layout, head: PageHead) -> PageHead:
+def _settle_genre(layout: Layout, head: PageHead) -> PageHead:
     """A page of running text at the address of an article is one, though it does not say so."""
     is_silent = head.genre in (OTHER, MAYBE_ARTICLE)
     is_prose = layout.root.paragraphs > PROSE_SHARE * max(1, layout.chars)

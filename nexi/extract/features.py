@@ -16,9 +16,9 @@ from itertools import islice
 from operator import or_
 from typing import Any
 
-from nexi.extract.layout import Box, Layout, tag_set
+from nexi.extract.layout import Box, Layout
 from nexi.extract.page_head import ARTICLE, PageHead
-from nexi.text.stopwords import read_word_sets
+from nexi.text.stopwords import read_word_sets, word_set
 
 Sum = Any  # of the weights of names; while learning, the list of the names themselves
 
@@ -46,15 +46,15 @@ _WORDS_OF = tuple(bisect_right(_WORDS, words) for words in range(_WORDS[-1] + 1)
 _LOOKS = tuple(tuple(f"{words}{linked // 2}" for linked in range(len(_LINKED) + 1)) for words in range(len(_WORDS) + 1))
 _SENTENCE_ENDS = '.!?…"”'
 
-_AROUND = tag_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
-_TAGS = tag_set("p li h1 h2 h3 h4 h5 h6 td th div pre dt dd blockquote figcaption section article body")
+_AROUND = word_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
+_TAGS = word_set("p li h1 h2 h3 h4 h5 h6 td th div pre dt dd blockquote figcaption section article body")
 _NAME_SETS = read_word_sets(__file__)  # parts of classes and ids
 _NAMES = _NAME_SETS["names"]
 
 # Names that mean one thing around an article and another around a thread or a list: learned for articles apart.
 _IN_ARTICLES = _NAME_SETS["in_articles"]
-_HOLDERS = tag_set("main article")
-_HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
+_HOLDERS = word_set("main article")
+_HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
 _COMMENTS = re.compile(r"comment|disqus|respond|replies")
 _SECTION = re.compile(
     r"\b(?:(comments?|responses?|repl(?:y|ies)|discussion|thoughts on|leave a)|(related|similar|recommended|you (?:may|might)"

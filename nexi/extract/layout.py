@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any, TypeAlias
 
+from nexi.text.stopwords import word_set
+
 Node: TypeAlias = Any  # of a tree of resiliparse, which has no types for Python
 Tree: TypeAlias = Any
 
@@ -17,17 +19,11 @@ MAX_BLOCKS = 100_000
 MAX_INLINE_DEPTH = 6  # inline elements between a text and what it is compared with
 PARAGRAPH = 80  # characters of running text that make a block a paragraph
 
-
-def tag_set(names: str) -> frozenset[str]:
-    """Names with spaces between them, as a set."""
-    return frozenset(names.split())
-
-
-_INLINE = tag_set(
+_INLINE = word_set(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span"
     " strike strong sub sup time tt u var wbr picture"
 )
-_SILENT = tag_set(
+_SILENT = word_set(
     "script style noscript template svg canvas iframe object embed video audio dialog button select input textarea option"
     " datalist head title link meta"
 )

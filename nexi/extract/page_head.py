@@ -15,7 +15,8 @@ from itertools import islice
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
-from nexi.extract.layout import Node, Tree, tag_set
+from nexi.extract.layout import Node, Tree
+from nexi.text.stopwords import word_set
 
 ARTICLE, MAYBE_ARTICLE, THREAD, GOODS, OTHER = "abfpo"
 
@@ -29,17 +30,17 @@ _AUTHOR = re.compile(r'"author"\s*+:\s*+(?:\[\s*+)?\{[^{}]{0,500}?"name"\s*+:\s*
 _TAG = re.compile(r"<[^<>]*>")
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]+)"')
 _POST = re.compile(r"\bsingle-post\b|\bpost-template|\bblog-item\b|\bpostid-")
-_DATES = tag_set("article:published_time pubdate datepublished")
+_DATES = word_set("article:published_time pubdate datepublished")
 # A folder of posts, a year, or a last part that is a headline: "ten-tips-for-tomatoes".
 _ARTICLE_PATH = re.compile(
     r"/(?:blogs?|posts?|p|articles?|news|stor(?:y|ies)|essays?|thoughts|insights?|archives?|(?:19|20)\d\d)/|(?:[-_][^-_/]*){3,}/?$"
 )
-_THREADS = tag_set("DiscussionForumPosting QAPage")
-_ARTICLES = tag_set(
+_THREADS = word_set("DiscussionForumPosting QAPage")
+_ARTICLES = word_set(
     "Article NewsArticle BlogPosting TechArticle ReportageNewsArticle OpinionNewsArticle AnalysisNewsArticle LiveBlogPosting"
     " Blog ReviewNewsArticle ScholarlyArticle MedicalScholarlyArticle Recipe HowTo"
 )
-_GOODS = tag_set("Product Offer AggregateOffer ItemList CollectionPage ProductGroup")
+_GOODS = word_set("Product Offer AggregateOffer ItemList CollectionPage ProductGroup")
 
 
 class PageHead(NamedTuple):
