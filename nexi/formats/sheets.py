@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
@@ -19,7 +19,7 @@ from nexi.extract import charset
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
 from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted, parse_number
-from nexi.formats.number_formats import BUILT_IN_FORMATS, NumberFormat, parse_number_format
+from nexi.formats.number_formats import BUILT_IN_FORMATS, parse_number_format
 
 MAX_SHEETS = 500
 MAX_STRINGS = 150_000
@@ -33,7 +33,7 @@ SAMPLE_LINES = 50  # of separated values, by which the separator is known
 MAX_FIELD_CHARS = 1_000_000
 
 _SEPARATORS = ",;\t|"
-_ShownAs: TypeAlias = Literal["date", "percent"] | NumberFormat | None
+_ShownAs: TypeAlias = Literal["date", "percent"] | Callable[[float], str] | None
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
 _NOT_LETTERS = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
@@ -161,7 +161,7 @@ class _Values:
                 return f"{number * 100:.12g}%"
             if abs(number) >= MAX_SHOWN_NUMBER:
                 return value
-            return shown_as.show(number) if isinstance(shown_as, NumberFormat) else f"{number:.15g}"
+            return shown_as(number) if shown_as else f"{number:.15g}"
         except (ValueError, OverflowError):
             return value
 
