@@ -214,11 +214,6 @@ def take_lock(fd: int, *, shared: bool = False) -> bool:
     return True
 
 
-def is_locked(fd: int) -> bool:
-    """Whether another holds the exclusive lock. Two who only look do not disturb each other."""
-    return not take_lock(fd, shared=True)
-
-
 @contextmanager
 def open_locked(path: Path) -> Iterator[int]:
     """Open a private file to append to, made where there is none, with its exclusive lock inside the block."""

@@ -52,7 +52,7 @@ def rows_of(page: Page) -> list[Row]:
     head = read_page_head(tree, find_head_parts(tree), page.url)
     markup._drop_hidden(tree)
     layout = Layout(tree.body)
-    named = features.PageFeatures(layout, features.Scale(list), classifier.settle_genre(layout, head)).judge()
+    named = features.PageFeatures(layout, features.Scale(list), classifier._settle_genre(layout, head)).judge()
     want = _WORD.findall(page.text.lower())
     joined = f" {' '.join(want)} "
     runs: set[tuple[Any, ...]] = set(zip(want, want[1:], want[2:], want[3:], strict=False))

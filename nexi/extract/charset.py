@@ -84,7 +84,15 @@ def decode_body(data: bytes, content_type: str = "") -> str:
         text = data.decode(label, "replace")
         if text.count("\ufffd") <= _MAX_LOST * len(text):
             return text
-    return data.decode(_guess_encoding(data), "replace")
+    from resiliparse.parse.encoding import EncodingDetector
+
+    # The charset in which the bytes are the most ordinary text; where several are as good, what the detector says.
+    detector = EncodingDetector()  # the library's shared one is not for threads
+    detector.update(data[:131_072])
+    guess: str = detector.encoding(html5_compatible=True) or "utf-8"
+    costs = _TABLES.candidates | {_TABLES.web_codecs.get(guess, guess): 0}
+    sample = b" ".join(_WORD_WITH_SIGNS.findall(data, 0, _SEARCHED_BYTES))[:_SAMPLE_BYTES]
+    return data.decode(min(costs, key=lambda codec: costs[codec] + _text_bits(sample, codec)), "replace")
 
 
 def undo_double_encoding(text: str) -> str:
@@ -123,27 +131,14 @@ def _python_name(label: str) -> str:
     return _TABLES.web_codecs.get(codec, codec)
 
 
-def _guess_encoding(data: bytes) -> str:
-    """The charset in which the bytes are the most ordinary text; where several are as good, what the detector says."""
-    from resiliparse.parse.encoding import EncodingDetector
-
-    detector = EncodingDetector()  # the library's shared one is not for threads
-    detector.update(data[:131_072])
-    label: str = detector.encoding(html5_compatible=True) or "utf-8"
-    costs = _TABLES.candidates | {_TABLES.web_codecs.get(label, label): 0}
-    sample = b" ".join(_WORD_WITH_SIGNS.findall(data, 0, _SEARCHED_BYTES))[:_SAMPLE_BYTES]
-    return min(costs, key=lambda encoding: costs[encoding] + _text_bits(sample, encoding))
-
-
 def _text_bits(sample: bytes, encoding: str) -> float:
     """About how many bits a text takes in a charset: few where its signs are usual ones and stand beside their like."""
     bits, last_script, word_script, was_small = 0.0, "", "", False
     signs: dict[str, tuple[float, str]] = {}
     for char in sample.decode(encoding, "replace"):
         if char not in signs:
-            signs[char] = (
-                _east_asian_sign(char, encoding) if encoding in _TABLES.everyday_ideographs else _alphabetic_sign(char)
-            )
+            is_east_asian = encoding in _TABLES.everyday_ideographs
+            signs[char] = _east_asian_sign(char, encoding) if is_east_asian else _alphabetic_sign(char)
         sign_bits, script = signs[char]
         bits += sign_bits
         if script and last_script:

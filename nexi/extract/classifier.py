@@ -7,18 +7,19 @@ one weight, so the judgement can be read off. The weights are learned by `evals/
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import pairwise
+from itertools import compress, pairwise
 from math import exp
 from pathlib import Path
 
 import msgspec
 
 from nexi.extract import features
-from nexi.extract.layout import Layout, LayoutBlock, tag_set
+from nexi.extract.layout import Layout, LayoutBlock
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
-from nexi.text.stopwords import read_word_sets
+from nexi.text.stopwords import read_word_sets, word_set
 
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
 MIN_CHANCE_OF_GOODS = 0.3  # a shop repeats much that is a little likely
@@ -46,7 +47,7 @@ ONE_LINK = 0.95  # of a line that is nothing but a link
 MIN_BIOGRAPHY_WORDS = 12
 
 _WORD = re.compile(r"\w+")
-_HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
+_HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
 _SAID_AGAIN = ("pre", "table", "blockquote", "li", "dl")
 # Windows of services for consent, clones of slides, what a form says once it is sent; of XenForo, phpBB, Invision and
 # vBulletin what is known of who wrote a post, and signatures.
@@ -60,8 +61,8 @@ _TEASER = re.compile(
     re.IGNORECASE,
 )
 _BIOGRAPHY = re.compile(r"\s(?:is|was|has|holds|writes|covers|works|joined|began|serves|lives|reports)\s")
-_UNITS = tag_set("table ul ol dl")
-_TEXTS = tag_set("h1 h2 h3 h4 article pre table")
+_UNITS = word_set("table ul ol dl")
+_TEXTS = word_set("h1 h2 h3 h4 article pre table")
 
 
 @cache
@@ -82,7 +83,7 @@ def scale_of(weights: Mapping[str, float]) -> features.Scale:
 
 def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]:  # noqa: B008  # immutable
     """For each block of the page, whether it is content; on a page of a few lines everything but a banner is."""
-    head = settle_genre(layout, head)
+    head = _settle_genre(layout, head)
     banners = _find_banners(layout)
     if layout.chars < FEW_LINES:
         return [id(block.box) not in banners for block in layout.blocks]
@@ -90,8 +91,8 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     chances = [1 / (1 + exp(-max(-30.0, min(30.0, score)))) for score in scores]
     threshold = _choose_threshold(layout.blocks, chances, head.genre)
     keeps = _keep_gaps(layout.blocks, [chance >= threshold for chance in chances])
-    has_code = head.genre == OTHER and layout.root.code >= MUCH_CODE
-    has_code = has_code or sum(block.box.tag == "pre" for block in layout.blocks) >= SOME_CODE
+    code_blocks = sum(block.box.tag == "pre" for block in layout.blocks)
+    has_code = code_blocks >= SOME_CODE or (head.genre == OTHER and layout.root.code >= MUCH_CODE)
     if has_code:
         keeps = _keep_code_boxes(layout, keeps, chances, head)
     if head.genre == OTHER:
@@ -108,7 +109,7 @@ def classify_blocks(layout: Layout, head: PageHead = PageHead()) -> list[bool]: 
     return keeps if has_code else _drop_copies(layout.blocks, keeps)  # a manual says again what holds again
 
 
-def settle_genre(layout: Layout, head: PageHead) -> PageHead:
+def _settle_genre(layout: Layout, head: PageHead) -> PageHead:
     """A page of running text at the address of an article is one, though it does not say so."""
     is_silent = head.genre in (OTHER, MAYBE_ARTICLE)
     is_prose = layout.root.paragraphs > PROSE_SHARE * max(1, layout.chars)
@@ -153,13 +154,12 @@ def _drop_copies(blocks: list[LayoutBlock], keeps: list[bool]) -> list[bool]:
         if before == at:
             at += 1
             continue
-        run = [blocks[n] for n in places[at : at + size]]
+        run, run_texts = [blocks[n] for n in places[at : at + size]], texts[at : at + size]
         if "caption" in run[0].box.key or run[0].box.tag == "figcaption":
             is_copy = size == 1
         else:
             prose = max((len(block.text) for block in run if not block.box.is_within(*_SAID_AGAIN)), default=0)
-            has_two_texts = len({block.text for block in run}) > 1
-            is_copy = has_two_texts and prose >= PARAGRAPH_CHARS and sum(len(block.text) for block in run) >= MIN_COPY_CHARS
+            is_copy = prose >= PARAGRAPH_CHARS and len(set(run_texts)) > 1 and len("".join(run_texts)) >= MIN_COPY_CHARS
         if is_copy:
             for n in places[at : at + size]:
                 keeps[n] = False
@@ -169,11 +169,11 @@ def _drop_copies(blocks: list[LayoutBlock], keeps: list[bool]) -> list[bool]:
 
 def _keep_declared(blocks: list[LayoutBlock], keeps: list[bool], article: str) -> list[bool]:
     """What the page declares to be its article, with the short blocks between; unchanged where the two hardly agree."""
-    body = _join_words(article)
-    texts = [_join_words(block.text) for block in blocks]
+    texts = [article, *(block.text for block in blocks)]
+    body, *texts = (f" {' '.join(_WORD.findall(text.lower()))} " for text in texts)  # their words alone
     inside = [len(text) > SURE_CHARS and (text[:EDGE_CHARS] in body or text[-EDGE_CHARS:] in body) for text in texts]
-    matching_chars = sum(len(text) for text, is_inside in zip(texts, inside, strict=True) if is_inside)
-    before = sum(len(text) for text, keep in zip(texts, keeps, strict=True) if keep)
+    matching_chars = sum(len(text) for text in compress(texts, inside))
+    before = sum(len(text) for text in compress(texts, keeps))
     if matching_chars < DECLARED_SHARE * max(len(body), before) or not matching_chars:
         return keeps
     first, last = inside.index(True), len(inside) - inside[::-1].index(True)
@@ -181,10 +181,6 @@ def _keep_declared(blocks: list[LayoutBlock], keeps: list[bool], article: str) -
         is_inside or (keep and first < n < last and (len(text) <= SHORT_CHARS or text in body))
         for n, (keep, is_inside, text) in enumerate(zip(keeps, inside, texts, strict=True))
     ]
-
-
-def _join_words(text: str) -> str:
-    return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
 def _find_banners(layout: Layout) -> set[int]:
@@ -221,12 +217,11 @@ def _as_units(layout: Layout, scores: Sequence[float]) -> list[float]:
         box.unit = above
         if box.tag in _TEXTS or (box.tag == "p" and above.startswith("dl")):
             no_units.add(above)  # headings, code, or a table in a list or table: this holds a whole text and is no unit
-    sums: dict[str, tuple[float, int]] = {}
+    totals, words = defaultdict[str, float](float), Counter[str]()
     for block, score in zip(layout.blocks, scores, strict=True):
-        if unit := block.box.unit:
-            total, words = sums.get(unit, (0.0, 0))
-            sums[unit] = total + score * (block.words + 1), words + block.words + 1
-    means = {unit: total / words for unit, (total, words) in sums.items() if unit not in no_units}
+        totals[block.box.unit] += score * (block.words + 1)
+        words[block.box.unit] += block.words + 1
+    means = {unit: total / words[unit] for unit, total in totals.items() if unit and unit not in no_units}
     return [means.get(block.box.unit, score) for block, score in zip(layout.blocks, scores, strict=True)]
 
 
@@ -261,21 +256,17 @@ def _keep_code_boxes(layout: Layout, keeps: list[bool], chances: list[float], he
     # Below an article it may also hold a form for comments, which is not.
     words_of_code = layout.root.code if head.genre == OTHER else 0
     boxes = [box for box in layout.boxes if box.blocks]
-    words = dict.fromkeys(map(id, boxes), 0)
-    kept_words, code = words.copy(), words.copy()
+    words, kept_words, code = Counter[int](), Counter[int](), Counter[int]()  # by box, with those inside
     for block, keep in zip(layout.blocks, keeps, strict=True):
-        key = id(block.box)
         if block.box.tag == "pre":
-            code[key] += 1
-            continue
-        words[key] += block.words
-        kept_words[key] += block.words * keep
+            code[id(block.box)] += 1
+        else:
+            words[id(block.box)] += block.words
+            kept_words[id(block.box)] += block.words * keep
     for box in reversed(boxes):
         if box.parent is not None:
-            key, parent = id(box), id(box.parent)
-            words[parent] += words[key]
-            kept_words[parent] += kept_words[key]
-            code[parent] += code[key]
+            for count in (words, kept_words, code):
+                count[id(box.parent)] += count[id(box)]
     full: set[int] = set()
     for box in boxes:
         key = id(box)

@@ -13,21 +13,11 @@ from contextlib import suppress
 from datetime import date
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from nexi.extract.layout import Node, Tree
-from nexi.text.dates import (
-    MAX_DATE_CHARS,
-    MAX_STAMP_CHARS,
-    MONTH_NUMBERS,
-    MONTH_PATTERN,
-    DateMention,
-    find_dates,
-    normalise_date,
-    parse_day,
-)
+from nexi.text.dates import MAX_DATE_CHARS, MAX_STAMP_CHARS, MONTH_NUMBERS, MONTH_PATTERN, find_dates, normalise_date, parse_day
 
 MAX_NODES = 60
 MAX_LINKED_DATA_CHARS = 400_000
@@ -69,17 +59,10 @@ _INVISIBLE = r"(?=[stn!])(?:(?P<{0}>script|style|template|noscript|svg)\b.*?(?:<
 _PART = rf"<(?:{_INVISIBLE}|[^<>]{{{{0,5000}}}}+>)\s*+"
 _MARKUP = re.compile(f"{_PART.format('first')}(?:{_PART.format('other')})*+", re.IGNORECASE | re.DOTALL)
 
-
-class _PageDates(NamedTuple):
-    """The day a page was published, and the day it was last changed; "" where it does not say."""
-
-    published: str = ""
-    updated: str = ""
+_PageDates = tuple[str, str]  # the day it was published, and the day it was last changed; "" where it does not say
 
 
-def read_page_dates(
-    tree: Tree, html: str, meta: Mapping[str, str], linked_data: str, url: str, language: str = ""
-) -> _PageDates:
+def read_page_dates(tree: Tree, html: str, meta: Mapping[str, str], linked_data: str, url: str, language: str) -> _PageDates:
     """The dates of a page, from what says them most surely to what only may."""
     head_data = linked_data[:MAX_LINKED_DATA_CHARS]
     updated = _first(meta.get(name, "") for name in _NAMES["updated_meta"]) or _first(_linked(head_data, "dateModified"))
@@ -87,19 +70,18 @@ def read_page_dates(
     published = _first(meta.get(name, "") for name in _NAMES["published_meta"]) or _first(linked_days)
     match = _IN_ADDRESS.search(_NAMED_MONTH.sub(lambda name: f"/{MONTH_NUMBERS[name[1].lower()]}/", url[:2_000]))
     day = parse_day(match.group(1, 2, 3) if match[1] else match.group(4, 5, 6)) if match else ""
-    if day and not published:
-        published = day
-    elif day:
+    if day and published:
         with suppress(ValueError):
             if abs(date.fromisoformat(day) - date.fromisoformat(published[:10])).days == 1:
                 published = day  # the head counts in another time zone
+    published = published or day
     readers = (_read_elements, _read_near_title, _read_stamps, _read_anywhere)
     for read in readers if not published else () if updated else (_read_near_title,):
-        dates = read(tree, html, language)
-        published, updated = published or dates.published, updated or dates.updated
-        if published or dates.updated:
+        day, day_of_change = read(tree, html, language)
+        published, updated = published or day, updated or day_of_change
+        if published or day_of_change:
             break
-    return _PageDates(published or _first(_linked(head_data, "dateCreated")) or updated, updated)
+    return published or _first(_linked(head_data, "dateCreated")) or updated, updated
 
 
 def _first(values: Iterable[str]) -> str:
@@ -118,11 +100,10 @@ def _pick_first(days: Iterable[tuple[str, bool]]) -> _PageDates:
     first: dict[bool, str] = {}
     for day, is_update in days:
         first.setdefault(is_update, day)
-    return _PageDates(first.get(False, ""), first.get(True, ""))
+    return first.get(False, ""), first.get(True, "")
 
 
 def _read_elements(tree: Tree, _html: str, language: str) -> _PageDates:
-    """From elements that are made for a date."""
     nodes = tree.document.query_selector_all('time, [itemprop="datePublished"], [itemprop="dateModified"]')
     own = [node for node in islice(nodes, MAX_NODES) if not _is_foreign(node)]
     days = ((normalise_date(n.getattr("datetime") or n.getattr("content") or n.text or "", language), n) for n in own)
@@ -130,7 +111,6 @@ def _read_elements(tree: Tree, _html: str, language: str) -> _PageDates:
 
 
 def _read_stamps(tree: Tree, _html: str, language: str) -> _PageDates:
-    """From short texts in elements that are named for a date."""
     days: list[tuple[str, bool]] = []
     for node in islice(tree.body.query_selector_all(_STAMPS), MAX_NODES):
         text = " ".join((node.text or "")[: 4 * MAX_STAMP_CHARS].split())
@@ -152,7 +132,7 @@ def _read_near_title(_tree: Tree, html: str, language: str) -> _PageDates:
             break
     below = below[:NEAR_TITLE_CHARS]
     dates = _read_mentions(below, find_dates(below, language), is_near=True)
-    if dates.published:
+    if dates[0]:
         return dates
     above = _shown_text(html[max(0, at - NEAR_MARKUP_CHARS // 8) : at])[-NEAR_TITLE_CHARS // 4 :]
     text = f"{above}\n{below}"
@@ -171,8 +151,7 @@ def _read_anywhere(_tree: Tree, html: str, language: str) -> _PageDates:
         while place >= 0:
             ends.add(end := place + len(word))
             place = lower.find(word, end)
-    mentions: list[DateMention] = []
-    start = last = 0
+    mentions, start, last = list[tuple[int, str]](), 0, 0
     for end in [*sorted(ends), len(text) + 1]:  # the last one ends the last stretch
         if end > last:
             mentions += find_dates(text, language, start, last)
@@ -187,7 +166,7 @@ def _shown_text(html: str) -> str:
     return _TAGS.sub("\n", text) if "<" in text else text
 
 
-def _read_mentions(text: str, mentions: Iterable[DateMention], *, is_near: bool) -> _PageDates:
+def _read_mentions(text: str, mentions: Iterable[tuple[int, str]], *, is_near: bool) -> _PageDates:
     days: list[tuple[str, bool]] = []
     for start, day in mentions:
         line_end = text.find("\n", start)

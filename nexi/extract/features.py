@@ -16,11 +16,10 @@ from itertools import islice
 from operator import or_
 from typing import Any
 
-from nexi.extract.layout import Box, Layout, tag_set
+from nexi.extract.layout import Box, Layout
 from nexi.extract.page_head import ARTICLE, PageHead
-from nexi.text.stopwords import read_word_sets
+from nexi.text.stopwords import read_word_sets, word_set
 
-Inherited = tuple[int, Any]  # the names around a box as bits, and their sum
 Sum = Any  # of the weights of names; while learning, the list of the names themselves
 
 LEVELS = 4  # boxes around a block that are looked at
@@ -47,15 +46,15 @@ _WORDS_OF = tuple(bisect_right(_WORDS, words) for words in range(_WORDS[-1] + 1)
 _LOOKS = tuple(tuple(f"{words}{linked // 2}" for linked in range(len(_LINKED) + 1)) for words in range(len(_WORDS) + 1))
 _SENTENCE_ENDS = '.!?…"”'
 
-_AROUND = tag_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
-_TAGS = tag_set("p li h1 h2 h3 h4 h5 h6 td th div pre dt dd blockquote figcaption section article body")
+_AROUND = word_set("nav header footer aside form article main ul ol table section blockquote dl figure details address")
+_TAGS = word_set("p li h1 h2 h3 h4 h5 h6 td th div pre dt dd blockquote figcaption section article body")
 _NAME_SETS = read_word_sets(__file__)  # parts of classes and ids
 _NAMES = _NAME_SETS["names"]
 
 # Names that mean one thing around an article and another around a thread or a list: learned for articles apart.
 _IN_ARTICLES = _NAME_SETS["in_articles"]
-_HOLDERS = tag_set("main article")
-_HEADINGS = tag_set("h1 h2 h3 h4 h5 h6")
+_HOLDERS = word_set("main article")
+_HEADINGS = word_set("h1 h2 h3 h4 h5 h6")
 _COMMENTS = re.compile(r"comment|disqus|respond|replies")
 _SECTION = re.compile(
     r"\b(?:(comments?|responses?|repl(?:y|ies)|discussion|thoughts on|leave a)|(related|similar|recommended|you (?:may|might)"
@@ -66,15 +65,11 @@ _SECTION = re.compile(
 )
 
 
-def _any_of(names: frozenset[str]) -> re.Pattern[str]:
-    """One of the names, the longest first; by first letter, since a class is searched at each of its letters."""
-    by_letter: dict[str, list[str]] = {}
-    for name in sorted(names, key=lambda name: (-len(name), name)):
-        by_letter.setdefault(name[0], []).append(name[1:])
-    return re.compile("|".join(f"{letter}(?:{'|'.join(rest)})" for letter, rest in by_letter.items()))
-
-
-_NAMED = _any_of(_NAMES)
+# One of the names, the longest first; by first letter, since a class is searched at each of its letters.
+_BY_LETTER: dict[str, list[str]] = {}
+for _name in sorted(_NAMES, key=lambda name: (-len(name), name)):
+    _BY_LETTER.setdefault(_name[0], []).append(_name[1:])
+_NAMED = re.compile("|".join(f"{letter}(?:{'|'.join(rest)})" for letter, rest in _BY_LETTER.items()))
 _CUE = re.compile(
     r"©|(?<!\w)(?=[acflnprstv])(?:cookies?|sign (?:in|up)|log ?in|subscribe|rights reserved|read more|privacy|newsletter|share"
     r"|add to (?:cart|bag)|comments?|reply|related|see (?:all|more)|view|follow|terms|shipping|click|learn more|contact)(?!\w)"
@@ -111,7 +106,6 @@ def _bits_of_word(word: str) -> int:
 
 @lru_cache(maxsize=MAX_REMEMBERED)
 def _bits_of_key(key: str) -> int:
-    """The telling parts of a class and an id."""
     return reduce(or_, map(_bits_of_word, key[:MAX_KEY].split()), 0)
 
 
@@ -222,7 +216,20 @@ class PageFeatures:
         heart = next((box for box in self.boxes if id(box) == top), None)
         self._heart = {id(around): distance for distance, around in enumerate(heart.climb())} if heart else {}
         self._alike: dict[tuple[int, str, str], Sum] = {}
-        self._inherit()
+        # Each box has the names that some box around it has, each once, and how near it is to the densest box.
+        around, near = (0, scale.nothing), scale.nothing  # the names around a box as bits, with their sum
+        for box in self.boxes:  # parents come before their children
+            if box.parent is not None:
+                around, near = box.parent.around, box.parent.near
+            if box.key or box.tag in _AROUND:
+                own = _bits_of_key(box.key)
+                if head.genre == ARTICLE:
+                    own |= (own & _ARTICLE_BITS) << _ARTICLE_SHIFT
+                if new := (own | _TAG_BIT.get(box.tag, 0)) & ~around[0]:
+                    around = (around[0] | new, around[1] + scale.around[new])
+            if id(box) in self._heart:
+                near = scale.near[self.kind, min(self._heart[id(box)], 4), bisect_right(_SHARE, box.chars / self.chars)]
+            box.around, box.near = around, near
         # The boxes that call themselves comments, and what is in them; one around the whole page is none.
         self._commented: set[int] = set()
         for box in self.boxes:
@@ -257,7 +264,13 @@ class PageFeatures:
         sums = [a + b + c + d for a, b, c, d in zip(result, *others, strict=True)]
         if not self._commented:
             return sums
-        comments = self._sums_of_comments()
+        # What is in the comments, and what is outside of them.
+        in_comments = sum(block.box.paragraphs for block in blocks if id(block.box) in self._commented)
+        outside = bisect_right(_OUTSIDE, self.root.paragraphs - in_comments)
+        share = bisect_right(_COMMENTED, in_comments / (self.root.paragraphs or 1))
+        heart = int(any(self._heart.get(key) == 0 for key in self._commented))
+        names = [f"s{share}", f"o{outside}", genre, f"h{heart}", f"h{heart}{genre}{outside}", f"h{heart}s{share}"]
+        comments = [self.scale.text[tuple(f"{side}{name}" for name in names)] for side in ("cm0", "cm1")]
         return [total + comments[id(block.box) in self._commented] for total, block in zip(sums, blocks, strict=True)]
 
     def _texts(self, zones: str, words: list[int], densities: list[int]) -> list[Sum]:
@@ -265,8 +278,7 @@ class PageFeatures:
         scale, genre, title = self.scale, self.head.genre, self.head.title
         start = self.head.description[:60].lower() if len(self.head.description) > MIN_DESCRIPTION else ""
         times = Counter([block.text for block in self.blocks])
-        result = []
-        section, since = "", 0
+        result, section, since = [], "", 0
         for n, block in enumerate(self.blocks):
             tag, text, size = block.box.tag, block.text, block.words
             value = scale.end[text[-1], "," in text, text.isupper(), times[text] > 1]
@@ -291,44 +303,14 @@ class PageFeatures:
             result.append(value)
         return result
 
-    def _sums_of_comments(self) -> list[Sum]:
-        """For a block outside of the comments and for one in them."""
-        inside = sum(block.box.paragraphs for block in self.blocks if id(block.box) in self._commented)
-        outside = bisect_right(_OUTSIDE, self.root.paragraphs - inside)
-        share = bisect_right(_COMMENTED, inside / (self.root.paragraphs or 1))
-        heart = int(any(self._heart.get(key) == 0 for key in self._commented))
-        genre = self.head.genre
-        names = [f"s{share}", f"o{outside}", genre, f"h{heart}", f"h{heart}{genre}{outside}", f"h{heart}s{share}"]
-        return [self.scale.text[tuple(f"{side}{name}" for name in names)] for side in ("cm0", "cm1")]
-
     def _places(self) -> list[Sum]:
         sums, kind, chars = self.scale.place, self.kind, self.chars
         places = [bisect_right(_PLACE, block.start / chars) for block in self.blocks]
-        title = next((n for n, block in enumerate(self.blocks) if block.box.tag == "h1"), -1)
-        if title < 0:
+        title = next((n for n, block in enumerate(self.blocks) if block.box.tag == "h1"), None)
+        if title is None:
             return [sums[kind, place, "none"] for place in places]
         before = [sums[kind, place, "before"] for place in places[:title]]
         return before + [sums[kind, place, bisect_right(_AFTER, n)] for n, place in enumerate(places[title:])]
-
-    def _inherit(self) -> None:
-        """Give each box the names that some box around it has, each once, and how near it is to the densest box."""
-        scale, is_article = self.scale, self.head.genre == ARTICLE
-        around: Inherited = (0, scale.nothing)
-        near = scale.nothing
-        for box in self.boxes:  # parents come before their children
-            if box.parent is not None:
-                around, near = box.parent.around, box.parent.near
-            if box.key or box.tag in _AROUND:
-                own = _bits_of_key(box.key)
-                if is_article:
-                    own |= (own & _ARTICLE_BITS) << _ARTICLE_SHIFT
-                new = (own | _TAG_BIT.get(box.tag, 0)) & ~around[0]
-                if new:
-                    around = (around[0] | new, around[1] + scale.around[new])
-            if id(box) in self._heart:
-                share = bisect_right(_SHARE, box.chars / self.chars)
-                near = scale.near[self.kind, min(self._heart[id(box)], 4), share]
-            box.around, box.near = around, near
 
     def _box(self, box: Box) -> Sum:
         """Boxes of one kind side by side that hold one block each are judged once."""
@@ -343,8 +325,7 @@ class PageFeatures:
         """The boxes around: what they are called, what they hold, how often they are repeated."""
         scale = self.scale
         names, result = box.around
-        most = box.repeats
-        holder = box
+        holder, most = box, box.repeats
         # Whatever holds a box of several blocks holds several blocks.
         while holder.blocks < 2 and holder.parent is not None:
             holder = holder.parent
@@ -376,10 +357,7 @@ class PageFeatures:
 
 
 def _cues(text: str, lower: str) -> tuple[str, ...]:
-    """What the words of a short text give away, each once."""
-    names: tuple[str, ...] = ()
-    if _MAYBE_CUE.search(lower):
-        names = tuple(f"cue:{cue}" for cue in dict.fromkeys(_CUE.findall(lower)))
+    names = tuple(f"cue:{cue}" for cue in dict.fromkeys(_CUE.findall(lower))) if _MAYBE_CUE.search(lower) else ()
     if _MONEY_SIGN.search(text) and _MONEY.search(text):
         names += ("money",)
     if ("19" in text or "20" in text or "ago" in text) and _DATE.search(text):

@@ -39,35 +39,31 @@ def read(text: str, url: str) -> Extracted:
         return Extracted(text="\n".join(filter(None, map(one_line, root.itertext()))))
     channel = next((node for node in root.iter() if _name(node) in ("channel", "feed")), root)
     title = _text(channel, "title")
-    blocks = [f"# {title}"] if title else []
-    blocks += [_entry(entry, url) for entry in entries]
+    blocks, links = [f"# {title}"] if title else [], list[str]()
+    for entry in entries:
+        name, link = _text(entry, "title") or "Untitled", _link(entry, url)
+        blocks.append(f"## [{name}]({link})" if link else f"## {name}")
+        links.append(link)
+        if date := _text(entry, "pubDate", "published", "updated", "date"):
+            blocks.append(date)
+        if body := _raw(entry, "encoded", "content", "description", "summary"):
+            blocks.append(markup.read_html(body, url).text if "<" in body else body.strip())
     return Extracted(
         text="\n\n".join(blocks),
         title=title,
         language=_text(channel, "language"),
         description=_text(channel, "description", "subtitle"),
-        links=tuple(dict.fromkeys(link for link in (_link(entry, url) for entry in entries) if link)),
+        links=tuple(dict.fromkeys(filter(None, links))),
     )
-
-
-def _entry(node: ElementTree.Element, url: str) -> str:
-    title, link = _text(node, "title") or "Untitled", _link(node, url)
-    lines = [f"## [{title}]({link})" if link else f"## {title}"]
-    if date := _text(node, "pubDate", "published", "updated", "date"):
-        lines.append(date)
-    if body := _raw(node, "encoded", "content", "description", "summary"):
-        lines.append(markup.read_html(body, url).text if "<" in body else body.strip())
-    return "\n\n".join(lines)
 
 
 def _link(node: ElementTree.Element, url: str) -> str:
     for child in node:
         if _name(child) == "link" and child.get("rel", "alternate") == "alternate":
-            try:
+            with suppress(ValueError):
                 link = urls.join(url, (child.get("href") or child.text or "").strip())
-            except ValueError:
-                return ""
-            return link if urls.is_web_url(link) else ""
+                return link if urls.is_web_url(link) else ""
+            break
     return ""
 
 

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any, TypeAlias
 
+from nexi.text.stopwords import word_set
+
 Node: TypeAlias = Any  # of a tree of resiliparse, which has no types for Python
 Tree: TypeAlias = Any
 
@@ -17,17 +19,11 @@ MAX_BLOCKS = 100_000
 MAX_INLINE_DEPTH = 6  # inline elements between a text and what it is compared with
 PARAGRAPH = 80  # characters of running text that make a block a paragraph
 
-
-def tag_set(names: str) -> frozenset[str]:
-    """Names with spaces between them, as a set."""
-    return frozenset(names.split())
-
-
-_INLINE = tag_set(
+_INLINE = word_set(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q rp rt ruby s samp small span"
     " strike strong sub sup time tt u var wbr picture"
 )
-_SILENT = tag_set(
+_SILENT = word_set(
     "script style noscript template svg canvas iframe object embed video audio dialog button select input textarea option"
     " datalist head title link meta"
 )
@@ -102,20 +98,17 @@ class Layout:
         self.touching: list[Node] = []
         self._walk_tree()
         self.deepest = max(box.depth for box in self.boxes)
-        self.chars = 0
         for block in self.blocks:
             words = " ".join(block.parts).split()
             block.text, block.words = " ".join(words), len(words)
-            size = len(block.text)
-            block.start, self.chars = self.chars, self.chars + size
+            box, size = block.box, len(block.text)
             block.linked = min(block.linked, size)
-            box = block.box
             box.chars, box.linked, box.blocks = size, block.linked, 1
             box.paragraphs = size if size >= PARAGRAPH and block.linked < 0.4 * size else 0
         for box in reversed(self.boxes):  # children come after their parents
             if box.blocks and box.parent is not None:
                 box.parent.add_sums(box)
-        self._count_repeats()
+        self._count_blocks()
 
     def drop_boxes(self, boxes: Collection[Box]) -> None:
         """Forget boxes that were taken out of the page, with all that is in them."""
@@ -136,11 +129,7 @@ class Layout:
                     dropped_ids.add(id(parent))
         self.boxes = [box for box in boxes_left if id(box) not in dropped_ids]
         self.blocks = [block for block in self.blocks if id(block.box) not in dropped_ids]
-        self.chars = 0
-        for block in self.blocks:
-            block.start = self.chars
-            self.chars += len(block.text)
-        self._count_repeats()
+        self._count_blocks()
 
     def _walk_tree(self) -> None:
         """In reading order, without recursion: pages may nest deeper than the stack allows."""
@@ -183,8 +172,11 @@ class Layout:
         if not is_within and (len(text) > 1 or len(block.parts[-1]) > 1):
             self.touching.append(node)
 
-    def _count_repeats(self) -> None:
-        """Boxes without text are not counted, and have no alike ones."""
+    def _count_blocks(self) -> None:
+        """Where each block begins, and how many boxes are alike; those without text are not counted, and have no alike ones."""
+        self.chars = 0
+        for block in self.blocks:
+            block.start, self.chars = self.chars, self.chars + len(block.text)
         boxes = [box for box in self.boxes if box.blocks]
         alike = Counter((id(box.parent), box.tag, box.key) for box in boxes)
         for box in boxes:

@@ -10,7 +10,9 @@ import html as entities
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+import html_to_markdown as writer
+from resiliparse.parse.html import HTMLTree
 
 from nexi import urls
 from nexi.extract import classifier, formulas, markup_limits, navigation, notes, table_spans, wikis
@@ -20,9 +22,6 @@ from nexi.extract.layout import PARAGRAPH, Layout, Node, Tree
 from nexi.extract.page_head import GOODS, PageHead, find_head_parts, read_page_head
 from nexi.extract.words import Extracted, one_line, read_outline
 from nexi.types import Picture
-
-if TYPE_CHECKING:
-    from html_to_markdown import ConversionOptions
 
 MAX_LINKS = 500
 MAX_AUTHORS = 50
@@ -73,28 +72,38 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         return Extracted(text=_plain_words(html), truncated=truncated)
     tree = _build_tree(html)
     base = _base_url(tree, url)
-    everywhere = _find_hrefs(tree.body) if base else []
+    hrefs = _find_hrefs(tree.body)
     citations = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
     formulas.write_notation(tree)
     parts = find_head_parts(tree)
     about = _About(tree, parts)
     linked_data = "".join(part.text for part in parts if part.tag == "script")
-    dates = read_page_dates(tree, html, about.meta, linked_data, url, about.language)
+    published, updated = read_page_dates(tree, html, about.meta, linked_data, url, about.language)
     head = read_page_head(tree, parts, url)
-    main = _main_part(tree, head, html)
-    text = _to_markdown(main.html, base) if main is not None else _plain_words(html)
-    # Where a script would write the text, the article that the page declares.
-    text = notes.list_notes(text if text.strip() else head.article, citations)
+    facts = wikis.take_facts(tree, html)
+    _drop_hidden(tree)
+    layout = _lay_out(tree)
+    if layout.deepest > MAX_DEPTH:  # more than judging and writing can afford
+        text = _plain_words(html)
+    else:
+        _keep_content(navigation.drop_navigation(layout), head)
+        wikis.place_facts(tree, facts)
+        text, hrefs = _write_tree(tree, base), [*_find_hrefs(tree.body), *hrefs]
+    if not text.strip():
+        text = head.article  # a script would write the text
+    if citations:
+        sources = "\n".join(f"[{number}] {address}" for number, address in sorted(citations.items()))
+        text = f"{text.rstrip()}\n\nSources:\n{sources}\n"
     headings, code_languages = read_outline(text)
     return Extracted(
-        title=about.title,
+        title=about.find_title(),
         text=text,
         language=about.language,
         author=about.author,
-        published=dates.published,
-        updated=dates.updated,
+        published=published,
+        updated=updated,
         description=about.first_value("description", "og:description"),
-        links=_absolute_links(base, [*(_find_hrefs(main) if base and main is not None else ()), *everywhere]),
+        links=_absolute_links(base, hrefs),
         headings=headings,
         code_languages=code_languages,
         site=about.first_value("og:site_name", "citation_journal_title", "application-name"),
@@ -103,23 +112,17 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     )
 
 
-def is_cut(html: str) -> bool:
-    """Whether a page has more tags than can be afforded, so that its end is not read."""
-    return _bound_markup(html)[1]
-
-
-def whole_text(html: str, url: str) -> str:
+def read_whole(html: str) -> Extracted:
     """All that is shown, with nothing chosen: for documents, which have no furniture."""
-    html, _ = _bound_markup(html)
+    html, truncated = _bound_markup(html)
     if markup_limits.is_hostile(html):
-        return _plain_words(html)
+        return Extracted(text=_plain_words(html), truncated=truncated)
     tree = _build_tree(html)
     formulas.write_notation(tree)
     if _lay_out(tree).deepest > MAX_DEPTH:
-        return _plain_words(html)
+        return Extracted(text=_plain_words(html), truncated=truncated)
     _drop_matches(tree.body, _HIDDEN, len(tree.body.text), share=0.5, is_match=_is_hidden)
-    _prepare_for_writer(tree)
-    return _to_markdown(tree.body.html, url)
+    return Extracted(text=_write_tree(tree, ""), truncated=truncated)
 
 
 def _bound_markup(html: str) -> tuple[str, bool]:
@@ -136,8 +139,6 @@ def _bound_markup(html: str) -> tuple[str, bool]:
 
 
 def _build_tree(html: str) -> Tree:
-    from resiliparse.parse.html import HTMLTree
-
     tree = HTMLTree.parse(html)
     if tree.body is None:  # a frameset takes the place of the body; such a page has no text of its own
         return HTMLTree.parse("<body></body>")
@@ -223,19 +224,6 @@ def _replace_node(node: Node, block: Node) -> None:
     node.decompose()
 
 
-def _main_part(tree: Tree, head: PageHead, html: str) -> Node:
-    """The element that holds the content, pruned; None where boxes nest deeper than judging and writing can afford."""
-    facts = wikis.take_facts(tree, html)
-    _drop_hidden(tree)
-    layout = _lay_out(tree)
-    if layout.deepest > MAX_DEPTH:
-        return None
-    _keep_content(navigation.drop_navigation(layout), head)
-    wikis.place_facts(tree, facts)
-    _prepare_for_writer(tree)
-    return tree.body
-
-
 def _lay_out(tree: Tree) -> Layout:
     """The boxes of a page, and a space between numbers that only a style keeps apart: 2025 and 11 min are not 202511 min."""
     layout = Layout(tree.body)
@@ -244,22 +232,33 @@ def _lay_out(tree: Tree) -> Layout:
     return layout
 
 
-def _prepare_for_writer(tree: Tree) -> None:
-    """Make the rest ready for the writer."""
-    main = tree.body
-    for node in main.query_selector_all(_MACHINERY):
+def _write_tree(tree: Tree, url: str) -> str:
+    """The rest of a page as Markdown, once it has the elements that the writer knows."""
+    body = tree.body
+    for node in body.query_selector_all(_MACHINERY):
         if node.parent is not None:
             node.decompose()
-    _open_layout_tables(tree)
+    for table in body.query_selector_all("table"):
+        # Tables that only place things on the page become plain blocks; as Markdown tables they would be one line.
+        is_layout = table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")
+        if not is_layout or (table.query_selector("th") and not table.query_selector("table")):
+            continue
+        rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag != "tr" else [part])]
+        for cell in [cell for row in rows if row.tag == "tr" for cell in row.child_nodes if cell.tag in ("td", "th")]:
+            block = tree.create_element("div")
+            while (child := cell.first_child) is not None:
+                block.append_child(child)
+            table.parent.insert_before(block, table)
+        table.decompose()
     table_spans.open_spans(tree)
-    for quote in main.query_selector_all("blockquote"):
+    for quote in body.query_selector_all("blockquote"):
         # A quotation of nothing but code, a list or a table was written to indent it.
         parts = _solid_children(quote)
         if len(parts) == 1 and parts[0].tag == "div":
             parts = _solid_children(parts[0])
         if parts and quote.parent is not None and all(node.tag in _INDENTED for node in parts):
             _replace_node(quote, tree.create_element("div"))
-    for pre in main.query_selector_all("pre"):
+    for pre in body.query_selector_all("pre"):
         # The language goes where the converter looks for it; sites name it on the block, its code, or a wrapper.
         parent = pre.parent
         for node in (pre.query_selector("code"), pre, parent, parent.parent if parent is not None else None):
@@ -267,7 +266,7 @@ def _prepare_for_writer(tree: Tree) -> None:
             if match and match[1].lower() not in _NO_LANGUAGE:
                 pre.setattr("class", f"language-{match[1].lower()}")
                 break
-    for link in main.query_selector_all("a"):
+    for link in body.query_selector_all("a"):
         # A link has words and a page; one without words goes, and one to a place on this page or a script is its words.
         if link.parent is None:
             continue
@@ -278,6 +277,7 @@ def _prepare_for_writer(tree: Tree) -> None:
             link.delattr("title")
         if (link.getattr("href") or "").lstrip().lower().startswith(("#", "javascript:")):
             link.delattr("href")
+    return _to_markdown(body.html, url)
 
 
 def _solid_children(node: Node) -> list[Node]:
@@ -285,7 +285,6 @@ def _solid_children(node: Node) -> list[Node]:
 
 
 def _keep_content(layout: Layout, head: PageHead) -> None:
-    """Drop the blocks that are no content."""
     keeps = classifier.classify_blocks(layout, head)
     if sum(len(block.text) for block, keep in zip(layout.blocks, keeps, strict=True) if keep) < LITTLE_TEXT:
         # Nothing stands out: all that does not call itself the frame of the page.
@@ -315,21 +314,6 @@ def _keep_content(layout: Layout, head: PageHead) -> None:
                 node.decompose()
 
 
-def _open_layout_tables(tree: Tree) -> None:
-    """Tables that only place things on the page become plain blocks; as Markdown tables they would be one line."""
-    for table in tree.body.query_selector_all("table"):
-        is_layout = table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")
-        if not is_layout or (table.query_selector("th") and not table.query_selector("table")):
-            continue
-        rows = [row for part in table.child_nodes for row in (part.child_nodes if part.tag != "tr" else [part])]
-        for cell in [cell for row in rows if row.tag == "tr" for cell in row.child_nodes if cell.tag in ("td", "th")]:
-            block = tree.create_element("div")
-            while (child := cell.first_child) is not None:
-                block.append_child(child)
-            table.parent.insert_before(block, table)
-        table.decompose()
-
-
 def _base_url(tree: Tree, url: str) -> str:
     tag = tree.document.query_selector("base[href]") if url else None
     if tag is not None:
@@ -343,7 +327,7 @@ def _find_hrefs(node: Node) -> list[str]:
 
 
 def _absolute_links(base: str, hrefs: list[str]) -> tuple[str, ...]:
-    """Links as URLs that could be fetched, each once, the main part's first."""
+    """Links as URLs that could be fetched, each once, in their order."""
     links: dict[str, None] = {}
     for href in dict.fromkeys(hrefs) if base else ():
         with suppress(ValueError):
@@ -355,29 +339,25 @@ def _absolute_links(base: str, hrefs: list[str]) -> tuple[str, ...]:
 
 
 def _to_markdown(html: str, url: str) -> str:
-    from html_to_markdown import ConversionError, convert
-
     # Line ends of the source are spaces outside of code: a sentence stays on one line.
     parts = _PREFORMATTED.split(html)
     parts[::2] = (part.replace("\n", " ") for part in parts[::2])
     source = "".join(parts)
     try:
-        text = convert(source, _conversion_options(url)).content or ""
+        text = writer.convert(source, _conversion_options(url)).content or ""
         # Most of the words may be missing: a page hides its main part until a script shows it.
         is_hiding = len(text) < ENOUGH_TEXT and ("hidden" in html or "none" in html)
         if is_hiding and 2 * len(text) < len(_plain_words(html)):
-            text = convert(source, _conversion_options(url, shows_hidden=True)).content or ""
-    except ConversionError:
+            text = writer.convert(source, _conversion_options(url, shows_hidden=True)).content or ""
+    except writer.ConversionError:
         return _plain_words(html)
     if "![" in text:  # no picture is written: this is a link after an exclamation mark
         text = _EXCLAIMED_LINK.sub("! ", text)
     return text.strip() or _plain_words(html)
 
 
-def _conversion_options(url: str, *, shows_hidden: bool = False) -> ConversionOptions:
+def _conversion_options(url: str, *, shows_hidden: bool = False) -> writer.ConversionOptions:
     """Every choice as a value of its type: a name would be looked up for every page, at some cost."""
-    import html_to_markdown as writer
-
     return writer.ConversionOptions(
         extract_metadata=False,
         preprocessing=writer.PreprocessingOptions(enabled=False, preset=writer.PreprocessingPreset.STANDARD),
@@ -415,7 +395,7 @@ class _About:
     def __init__(self, tree: Tree, parts: Sequence[Node]) -> None:
         self._tree = tree
         self.meta: dict[str, str] = {}
-        self._scholars: list[str] = []
+        scholars: list[str] = []
         for tag in parts:
             if tag.tag != "meta" or not tag.hasattr("content"):
                 continue
@@ -423,28 +403,18 @@ class _About:
             content = one_line(tag.getattr("content") or "")
             self.meta.setdefault(name.lower(), content)
             if content and name.lower() == "citation_author":
-                self._scholars.append(content)
+                scholars.append(content)  # scholarly pages have a tag for each author
+        name = self.first_value("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
+        self.author = one_line("; ".join(scholars[:MAX_AUTHORS])) or ("" if name.startswith(("http:", "https:")) else name)
+        root = tree.document.query_selector("html")
+        language = (root.getattr("lang") if root is not None else "") or self.first_value("content-language", "og:locale")
+        self.language = str(language).replace("_", "-")[:35].strip()
 
-    @property
-    def title(self) -> str:
+    def find_title(self) -> str:
         if title := one_line(self._tree.title or "") or self.first_value("og:title"):
             return title
         heading = self._tree.document.query_selector("h1")
         return one_line(heading.text) if heading else ""
-
-    @property
-    def language(self) -> str:
-        root = self._tree.document.query_selector("html")
-        value = (root.getattr("lang") if root is not None else "") or self.first_value("content-language", "og:locale")
-        return str(value).replace("_", "-")[:35].strip()
-
-    @property
-    def author(self) -> str:
-        """Scholarly pages have a tag for each author; their names are joined."""
-        if self._scholars:
-            return one_line("; ".join(self._scholars[:MAX_AUTHORS]))
-        name = self.first_value("author", "article:author", "dc.creator", "dcterms.creator", "parsely-author")
-        return "" if name.startswith(("http:", "https:")) else name
 
     def find_picture(self, base: str) -> Picture | None:
         """The picture that the page gives to those who link to it."""

@@ -58,9 +58,8 @@ _ONE_ATTRIBUTE = re.compile(_ATTRIBUTE)
 
 def remove_invisible(html: str) -> str:
     """The page with its invisible parts cut out; data that describes the page stays."""
-    parts: list[str] = []
+    parts, next_ends = list[str](), dict[str, int]()
     start = place = 0
-    next_ends: dict[str, int] = {}
     while (match := _INVISIBLE_START.search(html, place)) is not None:
         name, attributes = (match[1] or "").lower(), match[2] or ""
         if name == "svg" and attributes.endswith("/"):
@@ -97,12 +96,16 @@ def _find_end(html: str, name: str, start: int, next_ends: dict[str, int]) -> in
 def is_hostile(html: str) -> bool:
     """Whether this markup would cost a parser far more than its size."""
     tags = html.count("<")
-    return (
-        tags > MAX_OPENINGS
-        or _is_too_wide(html)
-        or (tags > MAX_DEPTH and _is_too_deep(html))
-        or (tags > SQUARE and _can_multiply(html, tags))
-    )
+    if tags > MAX_OPENINGS or _is_too_wide(html):
+        return True
+    if tags > MAX_DEPTH and tags - html.count("</") > MAX_DEPTH:
+        depth = 0
+        for closing, name in _NAME.findall(html):
+            if name.lower() not in _NEVER_DEEP:
+                depth = max(0, depth - 1) if closing else depth + 1
+                if depth > MAX_DEPTH:  # no page that was written to be read nests so deep
+                    return True
+    return tags > SQUARE and _can_multiply(html, tags)
 
 
 def _is_too_wide(html: str) -> bool:
@@ -111,23 +114,10 @@ def _is_too_wide(html: str) -> bool:
     start = 0
     while start + LONG < len(html) and (end := html.rfind(">", start, start + LONG)) >= 0:
         start = end + 1
-    every_tag_ends = start + LONG >= len(html)
-    if every_tag_ends and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
+    if start + LONG >= len(html) and (html.count("=") <= MAX_ATTRIBUTES or len(_QUOTED_END.findall(html)) < 5):
         return False
     attributes = (token[2] or token[3] or "" for token in _TOKEN.finditer(html))
     return any(len(own) > 2 * MAX_ATTRIBUTES and len(_ONE_ATTRIBUTE.findall(own)) > MAX_ATTRIBUTES for own in attributes)
-
-
-def _is_too_deep(html: str) -> bool:
-    """Whether elements nest deeper than any page that was written to be read."""
-    if html.count("<") - html.count("</") <= MAX_DEPTH:
-        return False
-    depth = deepest = 0
-    for closing, name in _NAME.findall(html):
-        if name.lower() not in _NEVER_DEEP:
-            depth = max(0, depth - 1) if closing else depth + 1
-            deepest = max(deepest, depth)
-    return deepest > MAX_DEPTH
 
 
 def _can_multiply(html: str, tags: int) -> bool:

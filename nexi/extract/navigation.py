@@ -6,7 +6,8 @@ standing beside them. A box with a paragraph or a heading in it is never dropped
 
 from __future__ import annotations
 
-from nexi.extract.layout import Box, Layout, Node, tag_set
+from nexi.extract.layout import Box, Layout, Node
+from nexi.text.stopwords import word_set
 
 MAX_BAR_CHARS = 400
 MAX_BAR_WORDS = 30
@@ -15,15 +16,15 @@ MIN_MENU_BLOCKS = 2
 MIN_LINKED = 0.6  # of the text of a bar; more words than that are a sentence
 MENU_LINKED = 0.95  # of the text of a menu
 
-_MENUS = tag_set("menu mainmenu submenu")
+_MENUS = word_set("menu mainmenu submenu")
 _KINDS = {
     "previous": "p", "prev": "p", "previous page": "p", "prev page": "p", "previous chapter": "p", "previous topic": "p",
     "next": "n", "next page": "n", "next chapter": "n", "next topic": "n", "up": "u", "home": "h", "contents": "h",
     "table of contents": "h", "index": "h", "top": "h",
 }  # fmt: skip
 _TEXT = "p, pre, h1, h2, h3, h4, dl, blockquote"
-_GRIDS = tag_set("tr tbody table ul ol nav")  # titles of pages may stand in them beside the links
-_ROOTS = tag_set("html body main article")
+_GRIDS = word_set("tr tbody table ul ol nav")  # titles of pages may stand in them beside the links
+_ROOTS = word_set("html body main article")
 
 
 def drop_navigation(layout: Layout) -> Layout:
@@ -76,7 +77,7 @@ def _find_bar(link: Node) -> Node:
             chars = len("".join(node.text.split()))
             is_bar = sum(len("".join(a.text.split())) for a in node.query_selector_all("a")) >= MIN_LINKED * chars
         if is_bar:
-            kinds = {kind for other in node.query_selector_all("a[href]") if (kind := _kind_of(other))}
+            kinds = set(map(_kind_of, node.query_selector_all("a[href]"))) - {""}
             bar = node if len(kinds) > 1 else bar
         elif bar is not None:
             break

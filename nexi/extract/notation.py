@@ -30,8 +30,7 @@ def write_raised(before: str, text: str) -> str:
     text, before = " ".join(text.split()), before[-MAX_BEFORE:]
     if not text or text.startswith("[") or not before.strip():
         return text
-    word = _LAST_WORD.search(before)
-    base = word.group() if word else ""
+    base = _LAST_WORD.findall(before)[0]
     if text.isdecimal():
         is_note = before[-1] in ".,;:!?\"'”’»" or len(base) > MAX_UNIT_LETTERS
         return f"[{text}]" if is_note and len(text) <= MAX_NOTE_DIGITS else f"^{text}"

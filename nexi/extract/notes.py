@@ -7,6 +7,7 @@ mark is a short number or sign that links to a place on the same page, or to the
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from nexi import urls
 from nexi.extract.layout import Node, Tree
@@ -43,12 +44,6 @@ def cite_notes(tree: Tree, base: str) -> dict[int, str]:
     return {number: url for url, number in numbers.items()}
 
 
-def list_notes(text: str, notes: dict[int, str]) -> str:
-    """The text with a list of the addresses behind it."""
-    lines = "\n".join(f"[{number}] {url}" for number, url in sorted(notes.items()))
-    return f"{text.rstrip()}\n\nSources:\n{lines}\n" if lines else text
-
-
 def _find_source(tree: Tree, href: str, base: str) -> tuple[str, Node]:
     """The address that a link leads to, "" for none; by way of a note, which is returned too, where it names a place here."""
     if not href.startswith("#"):
@@ -65,10 +60,7 @@ def _find_source(tree: Tree, href: str, base: str) -> tuple[str, Node]:
 
 
 def _web_address(href: str, base: str) -> str:
-    if href.startswith("#"):
-        return ""
-    try:
+    with suppress(ValueError):
         url = urls.join(base, href) if base else href
-    except ValueError:
-        return ""
-    return url if urls.is_web_url(url) else ""
+        return url if urls.is_web_url(url) and not href.startswith("#") else ""
+    return ""

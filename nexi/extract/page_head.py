@@ -12,10 +12,11 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
-from nexi.extract.layout import Node, Tree, tag_set
+from nexi.extract.layout import Node, Tree
+from nexi.text.stopwords import word_set
 
 ARTICLE, MAYBE_ARTICLE, THREAD, GOODS, OTHER = "abfpo"
 
@@ -29,17 +30,17 @@ _AUTHOR = re.compile(r'"author"\s*+:\s*+(?:\[\s*+)?\{[^{}]{0,500}?"name"\s*+:\s*
 _TAG = re.compile(r"<[^<>]*>")
 _TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"([A-Za-z]+)"')
 _POST = re.compile(r"\bsingle-post\b|\bpost-template|\bblog-item\b|\bpostid-")
-_DATES = tag_set("article:published_time pubdate datepublished")
+_DATES = word_set("article:published_time pubdate datepublished")
 # A folder of posts, a year, or a last part that is a headline: "ten-tips-for-tomatoes".
 _ARTICLE_PATH = re.compile(
     r"/(?:blogs?|posts?|p|articles?|news|stor(?:y|ies)|essays?|thoughts|insights?|archives?|(?:19|20)\d\d)/|(?:[-_][^-_/]*){3,}/?$"
 )
-_THREADS = tag_set("DiscussionForumPosting QAPage")
-_ARTICLES = tag_set(
+_THREADS = word_set("DiscussionForumPosting QAPage")
+_ARTICLES = word_set(
     "Article NewsArticle BlogPosting TechArticle ReportageNewsArticle OpinionNewsArticle AnalysisNewsArticle LiveBlogPosting"
     " Blog ReviewNewsArticle ScholarlyArticle MedicalScholarlyArticle Recipe HowTo"
 )
-_GOODS = tag_set("Product Offer AggregateOffer ItemList CollectionPage ProductGroup")
+_GOODS = word_set("Product Offer AggregateOffer ItemList CollectionPage ProductGroup")
 
 
 class PageHead(NamedTuple):
@@ -55,16 +56,12 @@ class PageHead(NamedTuple):
 
 def find_head_parts(tree: Tree) -> Sequence[Node]:
     """The elements that describe a page, in order; found once, since each search goes over the whole tree."""
-    parts: Sequence[Node] = tree.document.query_selector_all(_PARTS)
-    return parts
+    return cast(Sequence[Node], tree.document.query_selector_all(_PARTS))
 
 
 def read_page_head(tree: Tree, parts: Sequence[Node], url: str) -> PageHead:
     """Read it before anything is dropped from the tree."""
-    meta: dict[str, str] = {}
-    types: set[str] = set()
-    authors: set[str] = set()
-    article = ""
+    meta, types, authors, article = dict[str, str](), set[str](), set[str](), ""
     for node in islice(parts, MAX_HEAD_PARTS):
         if kind := node.getattr("itemtype"):
             types.add(kind.rpartition("/")[2])
@@ -81,13 +78,14 @@ def read_page_head(tree: Tree, parts: Sequence[Node], url: str) -> PageHead:
     title = (meta.get("og:title") or tree.title or "")[:MAX_TITLE_CHARS].lower()
     description = meta.get("description") or meta.get("og:description") or ""
     open_graph, body_class = meta.get("og:type", "").strip().lower(), (tree.body.getattr("class") or "").lower()
-    genre = GOODS if types & _GOODS or open_graph.startswith("product") else OTHER
     if types & _THREADS:
         genre = THREAD
     elif types & _ARTICLES or not _DATES.isdisjoint(meta) or _POST.search(body_class):
         genre = ARTICLE
     elif open_graph == "article":
         genre = MAYBE_ARTICLE
+    else:
+        genre = GOODS if types & _GOODS or open_graph.startswith("product") else OTHER
     authors.add(meta.get("author", "").lower())
     people = frozenset(author for author in authors if len(author.split()) in (2, 3))
     return PageHead(

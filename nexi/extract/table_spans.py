@@ -7,6 +7,9 @@ the first row stands above the table. A table without heads gets empty ones, sin
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import takewhile
+
 from nexi.extract.layout import Node, Tree
 
 MAX_TABLES = 200  # of a page that are looked at
@@ -41,10 +44,8 @@ def open_spans(tree: Tree) -> None:
                 while (child := first[0][0].first_child) is not None:
                     title.append_child(child)
                 table.parent.insert_before(title, table)
-                rows[0].decompose()
-                rows = rows[1:]
-            rows = rows[_join_head(tree, rows) :]
-            _repeat_labels(tree, rows)
+                rows.pop(0).decompose()
+            _repeat_labels(tree, rows[_join_head(tree, rows) :])
 
 
 def _begins_with_data(rows: list[Node]) -> bool:
@@ -76,16 +77,11 @@ def _parse_span(cell: Node, name: str) -> int:
 
 def _join_head(tree: Tree, rows: list[Node]) -> int:
     """Make one row of the rows of a head that has spans; how many rows of the table are its head now."""
-    heads = []
-    for row in rows[:MAX_HEAD_ROWS]:
-        spans = _read_row(row)
-        if not spans or any(cell.tag != "th" for cell, *_ in spans):
-            break
-        heads.append(spans)
+    first_rows = map(_read_row, rows[:MAX_HEAD_ROWS])
+    heads = list(takewhile(lambda spans: {cell.tag for cell, *_ in spans} == {"th"}, first_rows))
     if len(heads) < 2 or len(heads) == len(rows) or not any(columns > 1 or lines > 1 for _, _, columns, lines in heads[0]):
         return min(len(heads), 1)
-    names: dict[int, list[str]] = {}
-    covered_places: set[tuple[int, int]] = set()
+    names, covered_places = defaultdict[int, list[str]](list), set[tuple[int, int]]()
     for number, spans in enumerate(heads):
         column = 0
         for _, text, columns, lines in spans:
@@ -93,19 +89,23 @@ def _join_head(tree: Tree, rows: list[Node]) -> int:
                 column += 1
             for place in range(column, min(column + columns, MAX_COLUMNS)):
                 covered_places.update((below, place) for below in range(number, min(number + lines, len(heads))))
-                if text and text not in names.setdefault(place, []):
+                if text and text not in names[place]:
                     names[place].append(text)
             column += columns
-    last = rows[len(heads) - 1]
     for cell, *_ in heads[-1]:
         cell.decompose()
     for column in range(max(names, default=-1) + 1):
-        cell = tree.create_element("th")
-        cell.append_child(tree.create_text_node(" ".join(names.get(column, []))))
-        last.append_child(cell)
+        _add_cell(tree, rows[len(heads) - 1], "th", " ".join(names[column]))
     for row in rows[: len(heads) - 1]:
         row.decompose()
     return len(heads)
+
+
+def _add_cell(tree: Tree, row: Node, tag: str, text: str, before: Node = None) -> None:
+    """Put a cell of this text before another one, or at the end of its row."""
+    cell = tree.create_element(tag)
+    cell.append_child(tree.create_text_node(text))
+    row.append_child(cell) if before is None else row.insert_before(cell, before)
 
 
 def _repeat_labels(tree: Tree, rows: list[Node]) -> None:
@@ -118,9 +118,7 @@ def _repeat_labels(tree: Tree, rows: list[Node]) -> None:
                 label, tag, count = open_labels[column]
                 if count > 1:
                     following[column] = label, tag, count - 1
-                copy = tree.create_element(tag)
-                copy.append_child(tree.create_text_node(label))
-                row.append_child(copy) if cell is None else row.insert_before(copy, cell)
+                _add_cell(tree, row, tag, label, cell)
                 column += 1
             if cell is None:
                 break
@@ -132,8 +130,6 @@ def _repeat_labels(tree: Tree, rows: list[Node]) -> None:
             if column and columns > 1 and len(text) <= MAX_LABEL_CHARS:
                 cell.delattr("colspan")
                 for _ in range(columns - 1):  # one value of several columns
-                    copy = tree.create_element(cell.tag)
-                    copy.append_child(tree.create_text_node(text))
-                    row.insert_before(copy, cell)
+                    _add_cell(tree, row, cell.tag, text, cell)
             column += columns
         open_labels = following

@@ -85,9 +85,7 @@ def take_facts(tree: Tree, html: str) -> list[str]:
 
 def _write_fact(label: str, value: str) -> list[str]:
     label = label.rstrip(" :")
-    if not label or not value or len(label) > MAX_LABEL_CHARS or len(value) > MAX_VALUE_CHARS:
-        return []
-    return [f"{label}: {value}"]
+    return [f"{label}: {value}"] if 0 < len(label) <= MAX_LABEL_CHARS and 0 < len(value) <= MAX_VALUE_CHARS else []
 
 
 def _read_text(node: Node) -> str:

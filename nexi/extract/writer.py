@@ -67,21 +67,20 @@ class MarkdownWriter:
             raise EnoughText
 
     def add_heading(self, level: int, text: str) -> None:
-        if line := _join_words(text):
+        if line := " ".join(text.split()):
             self.add_block(f"{'#' * min(max(level, 1), 6)} {line}")
 
     def add_paragraph(self, text: str) -> None:
-        self.add_block(_join_words(text))
+        self.add_block(" ".join(text.split()))
 
     def add_code(self, text: str, language: str = "") -> None:
         if text.strip():
             fence = "`" * max(3, 1 + max(map(len, _FENCES.findall(text)), default=0))
-            body = text.strip("\n")
-            self.add_block(f"{fence}{language}\n{body}\n{fence}")
+            self.add_block("\n".join((f"{fence}{language}", text.strip("\n"), fence)))
 
     def add_item(self, text: str, depth: int = 0, marker: str = "-") -> None:
         """An item of a list; `marker` is a dash or a number with its point."""
-        if not (line := _join_words(text)):
+        if not (line := " ".join(text.split())):
             return
         self._table.close()
         depth = min(depth, len(self._markers), MAX_LIST_DEPTH)
@@ -96,7 +95,7 @@ class MarkdownWriter:
         if len(cells) > MAX_COLUMNS:
             self.truncated = True
         self._markers = []
-        self._table.add([_join_words(cell[:MAX_CELL_CHARS]).replace("|", "\\|") for cell in cells[:MAX_COLUMNS]])
+        self._table.add([" ".join(cell[:MAX_CELL_CHARS].split()).replace("|", "\\|") for cell in cells[:MAX_COLUMNS]])
 
     def end_table(self) -> None:
         self._table.close()
@@ -127,8 +126,7 @@ class _Table:
         self._writer = writer
         self._waiting: list[list[str]] = []
         self._columns: list[int] = []
-        self._header = ""
-        self._chars = 0
+        self._header, self._chars = "", 0
 
     def add(self, cells: list[str]) -> None:
         if self._columns and set(compress(count(), cells)).difference(self._columns):
@@ -175,8 +173,7 @@ def _join_heads(rows: list[list[str]], columns: Sequence[int]) -> list[list[str]
     """Make one head of two: "2023" over two columns and "H1", "H2" below it are "2023 H1" and "2023 H2"."""
     if len(rows) < MIN_ROWS_OF_TWO_HEADS or not columns:
         return rows
-    width = columns[-1] + 1
-    top, second, third = ([*row, *[""] * (width - len(row))] for row in rows[:3])
+    top, second, third = ([*row, *[""] * (columns[-1] + 1 - len(row))] for row in rows[:3])
     beside = columns[1:]
     has_gaps = any(second[column] and not top[column] and any(top[c] for c in beside if c < column) for column in beside)
     is_head = not any(map(_FIGURE.fullmatch, (*top, *second))) and any(_FIGURE.fullmatch(third[column]) for column in beside)
@@ -188,7 +185,3 @@ def _join_heads(rows: list[list[str]], columns: Sequence[int]) -> list[list[str]
         second[column] = f"{above if second[column] else top[column]} {second[column]}".strip()
     second[columns[0]] = second[columns[0]] or top[columns[0]]
     return [second, *rows[2:]]
-
-
-def _join_words(text: str) -> str:
-    return " ".join(text.split())

@@ -26,7 +26,7 @@ from nexi.config import reader_environment
 from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.formats import find_format
-from nexi.formats.worker import describe_lack_of_memory
+from nexi.formats.worker import LACK_OF_MEMORY
 from nexi.tasks import FairPlaces, pause_timeout
 
 PIECE = 65_536
@@ -89,7 +89,7 @@ async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[s
         answer: dict[str, Any] = json.loads(output)
     except ValueError:
         if code in (-6, -5, -4):  # native code that gets no memory aborts; so does one that finds itself confused
-            return {"error": describe_lack_of_memory()}
+            return {"error": LACK_OF_MEMORY}
         cause, fix = f"its reader ended with code {code}", "look for another version of it"
         return {"error": {"message": "the document is broken", "reason": "error", "cause": cause, "fix": fix}}
     return answer

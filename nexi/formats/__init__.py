@@ -51,8 +51,6 @@ __all__ = [
 
 PDF = "application/pdf"
 ZIP = "application/zip"
-EPUB = "application/epub+zip"
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 MAX_CHARS = 300_000
 

@@ -62,13 +62,10 @@ class BoundedArchive:
         if len(self._zip.filelist) > MAX_MEMBERS:
             raise too_large_error(f"it has more than {MAX_MEMBERS:,} parts")
         self._left = MAX_BYTES
+        self.names = self._zip.namelist()  # in the order of the archive
 
     def __contains__(self, name: str) -> bool:
         return name in self._zip.NameToInfo
-
-    def names(self) -> list[str]:
-        """The members in the order of the archive."""
-        return self._zip.namelist()
 
     def read(self, name: str) -> bytes:
         """One member; b"" for one that is not there."""

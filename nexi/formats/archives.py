@@ -34,9 +34,7 @@ def read_epub(data: bytes, max_chars: int) -> Extracted:
         raise broken_error("it does not name its contents")
     folder = posixpath.dirname(place)
     parts = archive.find_elements(place, "title", "creator", "language", "date", "description", "item", "itemref")
-    about: dict[str, str] = {}
-    for name, _, text in parts:
-        about.setdefault(name, one_line(text))
+    about = {name: one_line(text) for name, _, text in reversed(parts)}  # what comes first
     items = {a.get("id", ""): a for name, a, _ in parts if name == "item"}
     paths: list[str] = []  # of the book's spine, without its own table of contents
     for name, attributes, _ in parts:
@@ -46,23 +44,24 @@ def read_epub(data: bytes, max_chars: int) -> Extracted:
     references = archive.find_elements("META-INF/encryption.xml", "CipherReference")
     if not {unquote(a.get("URI", "")) for _, a, _ in references}.isdisjoint(paths):  # an encrypted font does not matter
         raise encrypted_error()
+    tags = 0
     with MarkdownWriter(max_chars) as writer:
         writer.truncated = len(paths) > MAX_CHAPTERS
-        tags = 0
         for path in paths[:MAX_CHAPTERS]:
             if tags > MAX_TAGS:
                 writer.truncated = True
                 break
             html = charset.decode_body(archive.read(path), "")
             tags += html.count("<")
-            writer.truncated = writer.truncated or markup.is_cut(html)
-            writer.add_block(markup.whole_text(html, ""))
+            chapter = markup.read_whole(html)
+            writer.truncated = writer.truncated or chapter.truncated
+            writer.add_block(chapter.text)
     fields = {
         "title": about.get("title", ""),
         "author": about.get("creator", ""),
         "language": about.get("language", "")[:35],
         "published": about.get("date", ""),
-        "description": one_line(markup.whole_text(about.get("description", ""), "")),
+        "description": one_line(markup.read_whole(about.get("description", "")).text),
     }
     return build_extracted(writer, fields)
 
@@ -74,7 +73,7 @@ def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition
 
     archive = BoundedArchive(data)
     unread, start_time = list[str](), time.process_time()
-    names = [name for name in archive.names() if not name.endswith("/") and "__MACOSX/" not in name]
+    names = [name for name in archive.names if not name.endswith("/") and "__MACOSX/" not in name]
     with MarkdownWriter(max_chars) as writer:
         writer.truncated = len(names) > MAX_DOCUMENTS
         for name in names[:MAX_DOCUMENTS]:

@@ -44,14 +44,30 @@ class CompoundFile:
             sectors += words[:-1]
             at = words[-1]
         self._table = array("I", (word for at in sectors if at < _NONE for word in _whole_words(self._sector(at))))
-        entries = self._read_chain(first_folder, MAX_ENTRIES * 128)
+        folders = self._read_chain(first_folder, MAX_ENTRIES * 128)
         self._mini_table = array("I", _whole_words(self._read_chain(first_mini, len(data))))
-        self._entries = [entries[at : at + 128] for at in range(0, len(entries) - 127, 128)][:MAX_ENTRIES]
-        if not self._entries or self._entries[0][66] != _ROOT:
+        entries = [folders[at : at + 128] for at in range(0, len(folders) - 127, 128)][:MAX_ENTRIES]
+        if not entries or entries[0][66] != _ROOT:
             raise broken_error("it has no root")
-        start, size = struct.unpack_from("<IQ", self._entries[0], 116)
+        start, size = struct.unpack_from("<IQ", entries[0], 116)
         self._mini = self._read_chain(start, min(size, len(data)))
-        self.streams = dict(self._walk_entries())
+        # Every stream once; the entries of a folder are a tree of neighbours.
+        self.streams: dict[str, tuple[int, int]] = {}
+        visited_numbers: set[int] = set()
+        stack = [(struct.unpack_from("<I", entries[0], 76)[0], "")]
+        while stack:
+            number, folder = stack.pop()
+            if number >= len(entries) or number in visited_numbers:
+                continue
+            visited_numbers.add(number)
+            entry = entries[number]
+            length = min(max(struct.unpack_from("<H", entry, 64)[0] - 2, 0), 62)
+            path = folder + entry[:length].decode("utf-16-le", "replace")
+            left, right, child = struct.unpack_from("<III", entry, 68)
+            stack += [(left, folder), (right, folder), (child, f"{path}/")]
+            if entry[66] == _STREAM:
+                start, size = struct.unpack_from("<IQ", entry, 116)
+                self.streams[path] = start, size & 0xFFFFFFFF
 
     def __contains__(self, path: str) -> bool:
         return path in self.streams
@@ -74,24 +90,6 @@ class CompoundFile:
     def _read_chain(self, sector: int, size: int) -> bytes:
         sectors = _follow_chain(self._table, sector, min(len(self._table), (size >> self._shift) + 1))
         return b"".join(map(self._sector, sectors))
-
-    def _walk_entries(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Every stream once; the entries of a folder are a tree of neighbours."""
-        visited_numbers: set[int] = set()
-        stack = [(struct.unpack_from("<I", self._entries[0], 76)[0], "")]
-        while stack:
-            number, folder = stack.pop()
-            if number >= len(self._entries) or number in visited_numbers:
-                continue
-            visited_numbers.add(number)
-            entry = self._entries[number]
-            length = min(max(struct.unpack_from("<H", entry, 64)[0] - 2, 0), 62)
-            path = folder + entry[:length].decode("utf-16-le", "replace")
-            left, right, child = struct.unpack_from("<III", entry, 68)
-            stack += [(left, folder), (right, folder), (child, f"{path}/")]
-            if entry[66] == _STREAM:
-                start, size = struct.unpack_from("<IQ", entry, 116)
-                yield path, (start, size & 0xFFFFFFFF)
 
 
 def _whole_words(data: bytes) -> list[int]:

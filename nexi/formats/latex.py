@@ -95,10 +95,8 @@ class _Source:
         self._braces = _match_braces(source)
         self._text: list[str] = []
         self._lists: list[int] = []  # the number of the last item, or -1 for bullets
-        self._item = ""
         self._row: list[str] | None = None
-        self._formula = ""
-        self._accent = ""
+        self._item = self._formula = self._accent = ""
 
     def read(self) -> None:
         source, place = self._source, 0
@@ -110,7 +108,7 @@ class _Source:
                 ends = (dollars or f"\\{sign or ''}") == self._formula or (change, name) == ("end", self._formula)
                 self._formula = "" if ends else self._formula
             elif change == "begin":
-                place = self._begin(name, source, place)
+                place = self._begin(name, place)
             elif change == "end" and name.rstrip("*") in _TABLES and self._row is not None:
                 self._end_line()
                 self._row = None
@@ -121,8 +119,15 @@ class _Source:
                     self._lists.pop()
             elif command:
                 place = self._read_command(command, source, place)
+            elif sign == "\\":
+                self._end_line() if self._row is not None else self._add(" ")
+            elif sign in ("[", "("):
+                self._formula = "\\]" if sign == "[" else "\\)"
+                self._add(f"\\{sign}")
+            elif sign in _COMMANDS.accents:
+                self._accent = _COMMANDS.accents[sign]
             elif sign:
-                self._read_sign(sign)
+                self._add(sign if sign in "%&$#_{}" else " " if sign in " ,;:!\n" else "")
             elif dollars:
                 self._formula = dollars
                 self._add(dollars)
@@ -152,22 +157,20 @@ class _Source:
     def _end_paragraph(self) -> None:
         if self._row is not None:
             return
-        if text := self._take_text():
-            if self._item:
-                self._writer.add_item(text, max(len(self._lists) - 1, 0), self._item)
-            else:
-                self._writer.add_paragraph(text)
-        self._item = ""
+        text, item, self._item = self._take_text(), self._item, ""
+        if item:
+            self._writer.add_item(text, max(len(self._lists) - 1, 0), item)
+        else:
+            self._writer.add_paragraph(text)
 
-    def _begin(self, name: str, source: str, place: int) -> int:
-        base = name.rstrip("*")
+    def _begin(self, name: str, place: int) -> int:
+        source, base = self._source, name.rstrip("*")
         if base in _CODE:
             self._end_paragraph()
-            about = _LANGUAGE.match(source, place)
-            start = about.end() if about else place
-            end = source.find(f"\\end{{{name}}}", start)
-            language = ((about[1] or about[2] or "") if about else "").lower()
-            self._writer.add_code(source[start : end if end >= 0 else len(source)], language)
+            about = next(_LANGUAGE.finditer(source, place))  # which may be empty
+            end = source.find(f"\\end{{{name}}}", about.end())
+            language = (about[1] or about[2] or "").lower()
+            self._writer.add_code(source[about.end() : end if end >= 0 else len(source)], language)
             return end + len(name) + 6 if end >= 0 else len(source)
         if base in _FORMULAS:
             self._formula = name
@@ -247,17 +250,6 @@ class _Source:
 
     def _inner(self, source: str) -> str:
         return _read_line(source, self._depth + 1)
-
-    def _read_sign(self, sign: str) -> None:
-        if sign == "\\":
-            self._end_line() if self._row is not None else self._add(" ")
-        elif sign in "[(":
-            self._formula = "\\]" if sign == "[" else "\\)"
-            self._add(f"\\{sign}")
-        elif sign in _COMMANDS.accents:
-            self._accent = _COMMANDS.accents[sign]
-        else:
-            self._add(sign if sign in "%&$#_{}" else " " if sign in " ,;:!\n" else "")
 
 
 def _skip_option(source: str, place: int) -> int:

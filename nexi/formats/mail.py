@@ -106,10 +106,9 @@ def read_msg(data: bytes, max_chars: int) -> Extracted:
         if body := _property_text(file, _BODY):
             writer.add_block(body.replace("\r\n", "\n"))
         elif html:
-            writer.add_block(markup.whole_text(charset.decode_body(html, "text/html"), ""))
+            writer.add_block(markup.read_whole(charset.decode_body(html, "text/html")).text)
         folders = dict.fromkeys(path.partition("/")[0] for path in file.streams if path.startswith("__attach_"))
-        tags = (_LONG_NAME, _SHORT_NAME)
-        own_names = ([_property_text(file, tag, f"{folder}/") for tag in tags] for folder in folders)
+        own_names = ([_property_text(file, tag, f"{folder}/") for tag in (_LONG_NAME, _SHORT_NAME)] for folder in folders)
         names = [next(filter(None, own), "without a name") for own in own_names]
         if names:
             writer.add_paragraph(f"[attachments, not read: {', '.join(one_line(name)[:200] for name in names)[:2_000]}]")
@@ -152,7 +151,7 @@ def _write_message(message: EmailMessage, writer: MarkdownWriter, level: int) ->
             writer.add_block(_text_of(part).replace("\r\n", "\n"))
         elif _is_text(part, "text/html"):
             if not has_plain:
-                writer.add_block(markup.whole_text(_text_of(part), ""))
+                writer.add_block(markup.read_whole(_text_of(part)).text)
         elif not part.is_multipart():
             name = ""
             with suppress(*_PARSER_FAULTS):

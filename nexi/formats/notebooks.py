@@ -53,7 +53,7 @@ def _write_cell(cell: dict[str, Any], language: str, writer: MarkdownWriter) -> 
                 forms = as_mapping(result.get("data")) or result
                 html, markdown = _join_lines(forms.get("text/html", "")), forms.get("text/markdown", "")
                 if "<table" in html:
-                    writer.add_block(markup.whole_text(html, ""))
+                    writer.add_block(markup.read_whole(html).text)
                 elif markdown:
                     writer.add_block(_join_lines(markdown))
                 else:

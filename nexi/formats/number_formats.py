@@ -7,6 +7,7 @@ are shown plainly, and so is what has no format.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -50,7 +51,7 @@ class _Section(Struct, frozen=True):
         return f"{self.before}{text.zfill(whole.count('0')) if ',' not in whole else text}{self.after}".strip()
 
 
-class NumberFormat(Struct, frozen=True):
+class _NumberFormat(Struct, frozen=True):
     """The parts of a format: for numbers above zero, below it, and for zero."""
 
     sections: tuple[_Section, ...]
@@ -64,14 +65,14 @@ class NumberFormat(Struct, frozen=True):
         return f"-{text}" if number < 0 and any(digit in text for digit in "123456789") else text
 
 
-def parse_number_format(code: str) -> NumberFormat | None:
-    """A format by its code; None for one that shows numbers plainly, or in a way that is not known here."""
+def parse_number_format(code: str) -> Callable[[float], str] | None:
+    """What shows a number in the format of this code; None for one that is plain, or in a way that is not known here."""
     code = code[:MAX_CODE_CHARS]
     # At its semicolons, but not at those inside quotation marks.
     codes = re.findall(r'((?:"[^"]*"|\\.|[^;"\\])*)(?:;|$)', code)
     sections = [_parse_section(part) for part in codes[: min(3, code.count(";") + 1)]]
     parts = [section for section in sections if section]
-    return NumberFormat(tuple(parts)) if len(parts) == len(sections) and parts[0].digits else None
+    return _NumberFormat(tuple(parts)).show if len(parts) == len(sections) and parts[0].digits else None
 
 
 def _parse_section(code: str) -> _Section | None:

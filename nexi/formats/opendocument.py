@@ -29,7 +29,7 @@ MAX_LIST_STYLES = 5_000
 _SILENT = frozenset(
     ("annotation", "tracked-changes", "script", "event-listeners", "forms", "settings", "shapes", "note-citation")
 )
-_TABLE_PARTS = {"table": "table", "table-row": "table-row", "table-cell": "table-cell", "covered-table-cell": "table-cell"}
+_CELLS = ("table-cell", "covered-table-cell")
 _VALUES = ("date-value", "time-value", "boolean-value", "string-value", "value")
 _SPACES = {"tab": " ", "line-break": " ", "s": " "}
 
@@ -103,22 +103,17 @@ class _Content(XmlHandler):
 
     def __init__(self, writer: MarkdownWriter, lists: _ListStyles, read_formula: Callable[[str], str]) -> None:
         self._writer, self._styles, self._read_formula = writer, lists, read_formula
-        self._silent = 0
+        self._silent = self._heading = self._slides = self._tables = self._column = 0
+        self._row_repeats = self._cell_repeats = 1
+        self._frame = self._value = ""
+        self._is_spreadsheet = False
         self._text: list[list[str]] = []  # of the open paragraphs; a note stands inside another
-        self._heading = 0
         self._links: list[str] = []
         self._spans: list[tuple[str, int]] = []  # the position of each open one, and where its text begins
         self._lists: list[_List] = []
-        self._slides = 0
-        self._frame = ""
         self._notes: list[str] | None = None
-        self._tables = 0
-        self._is_spreadsheet = False
         self._row: list[str] = []
-        self._column = 0
         self._cell: list[str] = []
-        self._value = ""
-        self._row_repeats = self._cell_repeats = 1
 
     def start(self, name: str, attributes: Attributes) -> None:
         if self._silent or name in _SILENT:
@@ -141,8 +136,17 @@ class _Content(XmlHandler):
         elif name == "list-item" and self._lists:
             self._lists[-1].count += 1
             self._lists[-1].is_new = True
-        elif name in _TABLE_PARTS:
-            self._enter_table(_TABLE_PARTS[name], attributes)
+        elif name == "table":
+            self._tables += 1
+            if self._tables == 1:
+                self._writer.end_table()
+                self._writer.add_heading(2, attributes.get("name", "") if self._is_spreadsheet else "")
+        elif name == "table-row" and self._tables == 1:
+            self._row, self._column = [], 0
+            self._row_repeats = parse_number(attributes.get("number-rows-repeated", ""), default=1)
+        elif name in _CELLS and self._tables == 1:
+            self._cell, self._value = [], next((attributes[key] for key in _VALUES if attributes.get(key)), "")
+            self._cell_repeats = parse_number(attributes.get("number-columns-repeated", ""), default=1)
         elif name == "spreadsheet":
             self._is_spreadsheet = True
         elif name == "page":
@@ -176,8 +180,24 @@ class _Content(XmlHandler):
                 self._text[-1][start:] = [write(before, script)]
         elif name == "list" and self._lists:
             self._lists.pop()
-        elif name in _TABLE_PARTS:
-            self._leave_table(_TABLE_PARTS[name])
+        elif name == "table":
+            self._tables -= 1
+            if not self._tables:
+                self._writer.end_table()
+        elif name == "table-row" and self._tables == 1:
+            if not self._row and self._is_spreadsheet:
+                self._writer.end_table()  # an empty row of a sheet ends a table
+            elif self._row:
+                self._writer.truncated = self._writer.truncated or self._row_repeats > MAX_REPEATED_ROWS
+                for _ in range(min(self._row_repeats, MAX_REPEATED_ROWS)):
+                    self._writer.add_row(self._row)
+        elif name in _CELLS and self._tables == 1:
+            text, last = " ".join(self._cell) or self._value, self._column + self._cell_repeats
+            self._writer.truncated = self._writer.truncated or (bool(text) and last > MAX_COLUMNS)
+            if text and self._column < MAX_COLUMNS:
+                self._row += [""] * (self._column - len(self._row))
+                self._row += [text] * (min(last, MAX_COLUMNS) - self._column)
+            self._column = last
         elif name == "notes" and self._notes is not None:
             notes, self._notes = " ".join(self._notes), None
             self._writer.add_paragraph(f"Notes: {notes}" if notes else "")
@@ -213,39 +233,3 @@ class _Content(XmlHandler):
         self._writer.add_heading(2, f"Slide {self._slides}: {title}" if title else f"Slide {self._slides}")
         if text and not title:
             self._add_paragraph(text)
-
-    def _enter_table(self, name: str, attributes: Attributes) -> None:
-        """The rows and cells of the outer table; the name of a sheet is its heading."""
-        if name == "table":
-            self._tables += 1
-        if self._tables != 1:
-            return
-        if name == "table":
-            self._writer.end_table()
-            self._writer.add_heading(2, attributes.get("name", "") if self._is_spreadsheet else "")
-        elif name == "table-row":
-            self._row, self._column = [], 0
-            self._row_repeats = parse_number(attributes.get("number-rows-repeated", ""), default=1)
-        elif name == "table-cell":
-            self._cell, self._value = [], next((attributes[key] for key in _VALUES if attributes.get(key)), "")
-            self._cell_repeats = parse_number(attributes.get("number-columns-repeated", ""), default=1)
-
-    def _leave_table(self, name: str) -> None:
-        if name == "table":
-            self._tables -= 1
-            if not self._tables:
-                self._writer.end_table()
-        elif self._tables == 1 and name == "table-row":
-            if not self._row and self._is_spreadsheet:
-                self._writer.end_table()  # an empty row of a sheet ends a table
-            elif self._row:
-                self._writer.truncated = self._writer.truncated or self._row_repeats > MAX_REPEATED_ROWS
-                for _ in range(min(self._row_repeats, MAX_REPEATED_ROWS)):
-                    self._writer.add_row(self._row)
-        elif self._tables == 1:
-            text, last = " ".join(self._cell) or self._value, self._column + self._cell_repeats
-            self._writer.truncated = self._writer.truncated or (bool(text) and last > MAX_COLUMNS)
-            if text and self._column < MAX_COLUMNS:
-                self._row += [""] * (self._column - len(self._row))
-                self._row += [text] * (min(last, MAX_COLUMNS) - self._column)
-            self._column = last

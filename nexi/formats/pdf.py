@@ -6,10 +6,14 @@ are strangers'. Below, pypdfium2. Nothing here fetches; a document that cannot b
 
 from __future__ import annotations
 
+import ctypes
 import re
 import threading
 import time
+from contextlib import closing, suppress
 from typing import Any
+
+import pypdfium2
 
 from nexi.errors import FetchError
 from nexi.extract.words import Extracted, one_line
@@ -42,37 +46,46 @@ def read_pdf(
     max_pages: int = MAX_PAGES,
 ) -> Extracted:
     """Text and metadata; each page begins with `[page 3]` on a line of its own. Raises FetchError."""
-    import pypdfium2
-
     with _PDFIUM:
         try:
-            document = pypdfium2.PdfDocument(data)
-            try:
+            with closing(pypdfium2.PdfDocument(data)) as document:
                 return _read_document(document, max_chars, max_pages, recognition)
-            finally:
-                document.close()
         except pypdfium2.PdfiumError as error:
-            raise _unreadable_error(str(error)) from error
+            cause, fix = str(error), "look for another version of it"
+            if "password" in cause.lower() or "security" in cause.lower():
+                cause, fix = "encrypted: needs a password", "look for a version without a password"
+                raise FetchError("the PDF is encrypted", reason="content_type", cause=cause, fix=fix) from error
+            raise FetchError("the PDF is broken", reason="error", cause=cause, fix=fix) from error
 
 
 def _read_document(document: Any, max_chars: int, max_pages: int, recognition: Recognition) -> Extracted:
     about = document.get_metadata_dict(skip_empty=True)
-    text, unread = _page_texts(document, max_chars, max_pages, _PageRecognition(document, recognition))
-    advice, count = "" if can_recognise() else "install tesseract, and nexi reads scanned pages", len(document)
-    if not text:
+    count, tables, recogniser = len(document), PageTables(), _PageRecognition(document, recognition)
+    blocks, unread, chars = list[str](), list[int](), 0
+    for number in range(1, min(count, max_pages) + 1):
+        body = _page_text(document, number - 1, tables)
+        if not body and _has_picture(document, number - 1) and not (body := recogniser.read_page(number - 1)):
+            unread.append(number)
+            blocks.append(f"[page {number} is a picture, and its words were not recognised]")
+        if body:
+            blocks.append(f"[page {number}]\n\n{body}")
+            chars += len(blocks[-1])
+        if chars > max_chars:
+            break
+    advice = "" if can_recognise() else "install tesseract, and nexi reads scanned pages"
+    if len(blocks) == len(unread):
         raise FetchError(
             "the PDF has no text",
             reason="content_type",
             cause="its pages are pictures" if advice else f"no words were recognised on its {count} page{'s' * (count != 1)}",
             fix=f"{advice and f'{advice}; or '}look for another version of it",
         )
-    pictures = ""
-    if unread:
-        numbers = ", ".join(map(str, unread[:MAX_NAMED_PAGES])) + (" ..." if len(unread) > MAX_NAMED_PAGES else "")
-        fix = f"; {advice}" if advice else ""
-        pictures = f"{'page' if len(unread) == 1 else 'pages'} {numbers}: a picture whose words were not recognised{fix}"
+    if chars <= max_chars and count > max_pages:
+        blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
+    numbers = ", ".join(map(str, unread[:MAX_NAMED_PAGES])) + (" ..." if len(unread) > MAX_NAMED_PAGES else "")
+    pictures = f"page{'s' * (len(unread) > 1)} {numbers}: a picture whose words were not recognised{advice and f'; {advice}'}"
     return Extracted(
-        text=text,
+        text="\n\n".join(blocks),
         title=_clean_line(about.get("Title", "")),
         author=_clean_line(about.get("Author", "")),
         published=_parse_date(about.get("CreationDate", "") or about.get("ModDate", "")),
@@ -80,37 +93,13 @@ def _read_document(document: Any, max_chars: int, max_pages: int, recognition: R
         description=_clean_line(about.get("Subject", "")),
         language=_clean_line(_read_language(document))[:35],
         headings=_find_heading(document),
-        unread=pictures,
+        unread=pictures if unread else "",
         truncated=count > max_pages,
     )
 
 
-def _page_texts(document: Any, max_chars: int, max_pages: int, recognition: _PageRecognition) -> tuple[str, list[int]]:
-    """The text of every page, of pictures what is recognised, and the numbers of pages that hold a picture only."""
-    blocks, unread = list[str](), list[int]()
-    chars, count, tables = 0, len(document), PageTables()
-    for number in range(1, min(count, max_pages) + 1):
-        body = _page_text(document, number - 1, tables)
-        if not body and _has_picture(document, number - 1):
-            body = recognition.read_page(number - 1)
-            if not body:
-                unread.append(number)
-                blocks.append(f"[page {number} is a picture, and its words were not recognised]")
-        if body:
-            blocks.append(f"[page {number}]\n\n{body}")
-            chars += len(blocks[-1])
-        if chars > max_chars:
-            break
-    has_words = len(blocks) > len(unread)
-    if has_words and chars <= max_chars and count > max_pages:
-        blocks.append(f"[pages {max_pages + 1} to {count} were not read]")
-    return "\n\n".join(blocks) if has_words else "", unread
-
-
 def _find_heading(document: Any) -> tuple[str, ...]:
     """The line of the first page in the largest letters, if they are larger than those of most of its text."""
-    import pypdfium2
-
     try:
         page = document[0]
         words = page.get_textpage()
@@ -133,15 +122,9 @@ def _find_heading(document: Any) -> tuple[str, ...]:
 
 def _has_picture(document: Any, index: int) -> bool:
     """A page without words and pictures is empty."""
-    import pypdfium2
-
-    try:
-        page = document[index]
-        has_picture = next(iter(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)), None) is not None
-        page.close()
-    except pypdfium2.PdfiumError:
-        return False
-    return has_picture
+    with suppress(pypdfium2.PdfiumError), closing(document[index]) as page:
+        return next(iter(page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3)), None) is not None
+    return False
 
 
 class _PageRecognition:
@@ -172,10 +155,6 @@ class _PageRecognition:
 
 def _read_language(document: Any) -> str:
     """The language that the document names, such as "de-AT"; "" where it names none."""
-    import ctypes
-
-    import pypdfium2
-
     buffer = ctypes.create_string_buffer(128)
     wide = ctypes.cast(buffer, ctypes.POINTER(pypdfium2.raw.FPDF_WCHAR))
     size = pypdfium2.raw.FPDFCatalog_GetLanguage(document, wide, len(buffer))
@@ -184,8 +163,6 @@ def _read_language(document: Any) -> str:
 
 def _page_text(document: Any, index: int, tables: PageTables) -> str:
     """A page that is broken has no text; the others may."""
-    import pypdfium2
-
     try:
         page = document[index]
         words = page.get_textpage()
@@ -212,10 +189,3 @@ def _parse_date(text: str) -> str:
     """`2026-03-05` of `D:20260305120000Z`, as far as it is given."""
     match = _DATE.match(text.strip())
     return "-".join(part for part in match.groups() if part) if match else ""
-
-
-def _unreadable_error(cause: str) -> FetchError:
-    if "password" in cause.lower() or "security" in cause.lower():
-        fix = "look for a version without a password"
-        return FetchError("the PDF is encrypted", reason="content_type", cause="encrypted: needs a password", fix=fix)
-    return FetchError("the PDF is broken", reason="error", cause=cause, fix="look for another version of it")

@@ -53,7 +53,7 @@ _THOUSANDS = re.compile(r"\d{3}[.,\d]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class _PlacedTable:
     """The head, which may be empty, and the rows; `lines` are the lines of the page that it takes the place of."""
 
     head: Sequence[str]
@@ -81,7 +81,7 @@ class Table:
 class PageTables:
     """Writes the tables of page after page; a table that goes on from the page before without a head gets its head again."""
 
-    _open: Table | None = None  # the last table of the page before, where nothing stands below it
+    _open: _PlacedTable | None = None  # the last table of the page before, where nothing stands below it
 
     def write_page(self, text: str, box_of: Callable[[int], Box]) -> str:
         """The text of a page with its tables as Markdown; `box_of` says where a character stands."""
@@ -180,9 +180,8 @@ def _is_figure(text: str) -> bool:
     return _is_value(text) and not _YEAR.fullmatch(text)
 
 
-def _find_tables(lines: list[TextLine]) -> list[Table]:
-    tables: list[Table] = []
-    at, free = 0, 0
+def _find_tables(lines: list[TextLine]) -> list[_PlacedTable]:
+    tables, at, free = list[_PlacedTable](), 0, 0
     while at < len(lines):
         end = _find_end(lines, at) if lines[at].is_row else at
         if end - at >= MIN_ROWS and (table := _build_table(lines, at, end, free)) is not None:
@@ -228,7 +227,7 @@ def _split_figures(line: TextLine, row: TextLine) -> TextLine:
     return TextLine([*(cell for cell in line.cells if cell.right < label.left), first, *line.words[at:]], line.words)
 
 
-def _build_table(lines: list[TextLine], start: int, end: int, free: int) -> Table | None:
+def _build_table(lines: list[TextLine], start: int, end: int, free: int) -> _PlacedTable | None:
     """A table of these lines and the lines of its head above them, or None where they are none."""
     rows = [line for line in lines[start:end] if line.is_row]
     body = [line for line in rows if any(_is_figure(cell.text) for cell in line.cells[1:])]
@@ -261,10 +260,9 @@ def _build_table(lines: list[TextLine], start: int, end: int, free: int) -> Tabl
         is_close = len(columns) - 1 <= len(cells) <= len(columns)
         heads.append(_place_cells(cells if is_close else _split_cells(line, columns), columns))
     head = [" ".join(dict.fromkeys(row[n] for row in heads if row[n])) for n in range(len(columns))]
-    body_rows = _join_wrapped(
-        [_place_cells(_split_cells(line, columns), columns) for line in table_lines[first:]], table_lines[first:]
-    )
-    return Table(head, body_rows, columns, table_lines) if _is_table(body_rows, len(columns), bool(first)) else None
+    body_rows = _join_wrapped(table_lines[first:], columns)
+    is_table = _is_table(body_rows, len(columns), bool(first))
+    return _PlacedTable(head, body_rows, columns, table_lines) if is_table else None
 
 
 def _find_columns(rows: Sequence[TextLine]) -> list[tuple[float, float]]:
@@ -300,7 +298,6 @@ def _count_head_lines(lines: Sequence[TextLine], columns: Sequence[tuple[float, 
 
 
 def _place_cells(cells: Iterable[TextCell], columns: Sequence[tuple[float, float]]) -> list[str]:
-    """The text of a line by column."""
     row = [""] * len(columns)
     for cell in cells:
         overlaps = [min(cell.right, right) - max(cell.left, left) for left, right in columns]
@@ -345,11 +342,12 @@ def _split_cells(line: TextLine, columns: Sequence[tuple[float, float]], gap: fl
         yield part
 
 
-def _join_wrapped(grid: list[list[str]], lines: Sequence[TextLine]) -> list[list[str]]:
-    """Rows whose cells take several lines, as one row each."""
+def _join_wrapped(lines: Sequence[TextLine], columns: Sequence[tuple[float, float]]) -> list[list[str]]:
+    """The rows of a body; those whose cells take several lines are one row each."""
     rows: list[list[str]] = []
     label: TextLine | None = None  # the last line of a label without values, which may go on
-    for above, row, line in zip([None, *lines], grid, lines, strict=False):
+    for above, line in zip([None, *lines], lines, strict=False):
+        row = _place_cells(_split_cells(line, columns), columns)
         values = [text for text in row[1:] if text]
         goes_on = row[0][:1].islower()
         is_close = above is not None and above.bottom - line.top < 0.4 * line.cells[0].height

@@ -21,7 +21,7 @@ from nexi.formats.ocr import can_recognise
 UNKNOWN = "application/octet-stream"
 
 
-class Format(msgspec.Struct, frozen=True):
+class _Format(msgspec.Struct, frozen=True):
     """One format: `reader` is a function of a module here, `whole` one is not read in part, `advice` is for what is unread."""
 
     name: str
@@ -41,7 +41,7 @@ class Format(msgspec.Struct, frozen=True):
 class _Registry(msgspec.Struct, frozen=True):
     """All formats, the types and names of text, and the bytes, as Latin-1, that tell a type: a text may begin with `magic`."""
 
-    formats: tuple[Format, ...]
+    formats: tuple[_Format, ...]
     text_types: frozenset[str]
     text_extensions: dict[str, str]
     magic: tuple[tuple[str, str], ...]
@@ -68,7 +68,7 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].partition(",")[0].strip().lower()
 
 
-def find_format(kind: str) -> Format | None:
+def find_format(kind: str) -> _Format | None:
     """The format of a media type; None for text and for what is not known."""
     return _BY_TYPE.get(kind)
 
@@ -114,10 +114,6 @@ def sniff_type(data: bytes) -> str:
     if b"\0" not in start and is_text:
         has_cells = b'"nbformat"' in data and (b'"cells"' in data or b'"worksheets"' in data)
         return "application/x-ipynb+json" if data[:200].lstrip()[:1] == b"{" and has_cells else "text/plain"
-    return _type_of_bytes(data) or (UNKNOWN if b"\0" in start and not charset.guess_utf16(data) else "text/plain")
-
-
-def _type_of_bytes(data: bytes) -> str:
     if data.startswith(b"\x1f\x8b"):
         with suppress(zlib.error):
             if zlib.decompressobj(31).decompress(data[:4_096], 16).startswith(b"WARC/"):
@@ -131,7 +127,8 @@ def _type_of_bytes(data: bytes) -> str:
         return "application/x-tar"
     if data[60:68] == b"BOOKMOBI":
         return "application/x-mobipocket-ebook"
-    return next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
+    type_by_magic = next((kind for magic, kind in _MAGIC if data.startswith(magic)), "")
+    return type_by_magic or (UNKNOWN if b"\0" in start and not charset.guess_utf16(data) else "text/plain")
 
 
 def refuse_format(kind: str, name: str = "") -> FetchError:

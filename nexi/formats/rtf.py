@@ -71,23 +71,18 @@ class _Reader:
         self.about: dict[str, list[str]] = {}
         self._writer = writer
         self._groups = [_Group()]
-        self._codec = "cp1252"
+        self._codec, self._position, self._level = "cp1252", "", -1
+        self._font = self._style = self._skip = 0
+        self._is_optional = self._in_table = False
         self._fonts: dict[int, str] = {}
-        self._font = 0
         self._styles: dict[int, int] = {}  # the level of a heading, by the number of its style
-        self._style = 0
         self._style_name: list[str] = []
         self._bytes = bytearray()
-        self._skip = 0
-        self._is_optional = False
         self._paragraph: list[str] = []
         self._moved: list[str] = []  # raised or lowered text that goes on
-        self._position = ""
         self._note: list[str] = []
         self._marker: list[str] = []
         self._cells: list[str] = []
-        self._in_table = False
-        self._level = -1
 
     def read(self, text: str) -> None:
         place = tokens = 0
@@ -99,10 +94,9 @@ class _Reader:
             place = token.end()
             word, number, code, sign, brace, plain = token.groups()
             if code:
-                if self._skip:
-                    self._skip -= 1
-                else:
+                if not self._skip:
                     self._bytes.append(int(code, 16))
+                self._skip = max(0, self._skip - 1)
                 continue
             self._end_bytes()
             if word == "bin":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
@@ -19,7 +19,7 @@ from nexi.extract import charset
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
 from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted, parse_number
-from nexi.formats.number_formats import BUILT_IN_FORMATS, NumberFormat, parse_number_format
+from nexi.formats.number_formats import BUILT_IN_FORMATS, parse_number_format
 
 MAX_SHEETS = 500
 MAX_STRINGS = 150_000
@@ -33,7 +33,7 @@ SAMPLE_LINES = 50  # of separated values, by which the separator is known
 MAX_FIELD_CHARS = 1_000_000
 
 _SEPARATORS = ",;\t|"
-_ShownAs: TypeAlias = Literal["date", "percent"] | NumberFormat | None
+_ShownAs: TypeAlias = Literal["date", "percent"] | Callable[[float], str] | None
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _PERCENT_FORMATS = frozenset((9, 10))
 _NOT_LETTERS = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
@@ -70,11 +70,9 @@ class _SharedStrings(XmlHandler):
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.is_cut = False
+        self.is_cut = self._in_text = False
         self._parts: list[str] | None = None
-        self._in_text = False
-        self._silent = 0
-        self._left = MAX_STRING_CHARS
+        self._silent, self._left = 0, MAX_STRING_CHARS
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "si":
@@ -102,7 +100,7 @@ class _NumberFormats(XmlHandler):
     """Which styles of cells show dates, which show percentages, and how others show their numbers."""
 
     def __init__(self) -> None:
-        self._kinds: list[_ShownAs] = []
+        self.kinds: list[_ShownAs] = []  # by the number of the style
         self._own: dict[int, _ShownAs] = {}
         self._in_cells = False
 
@@ -118,25 +116,19 @@ class _NumberFormats(XmlHandler):
                 self._own[number] = parse_number_format(code)
         elif name == "cellXfs":
             self._in_cells = True
-        elif name == "xf" and self._in_cells and len(self._kinds) < MAX_FORMATS:
+        elif name == "xf" and self._in_cells and len(self.kinds) < MAX_FORMATS:
             number = parse_number(attributes.get("numFmtId", ""))
             if number not in self._own:  # the workbook does not describe it
                 self._own[number] = parse_number_format(BUILT_IN_FORMATS.get(number, ""))
                 if number in _DATE_FORMATS or number in _PERCENT_FORMATS:
                     self._own[number] = "date" if number in _DATE_FORMATS else "percent"
-            self._kinds.append(self._own[number])
+            self.kinds.append(self._own[number])
 
     def end(self, name: str) -> None:
         self._in_cells = self._in_cells and name != "cellXfs"
 
-    def kind_of(self, style: str) -> _ShownAs:
-        number = parse_number(style)
-        return self._kinds[number] if number < len(self._kinds) else None
-
 
 class _Values:
-    """What the cells show, as text."""
-
     def __init__(self, strings: _SharedStrings, formats: _NumberFormats, *, since_1904: bool) -> None:
         self.is_cut = False
         self.cells_left = MAX_CELLS
@@ -154,7 +146,8 @@ class _Values:
             return {"1": "TRUE", "0": "FALSE"}.get(value, value)
         if kind in ("str", "inlineStr", "e", "d"):
             return value
-        shown_as = self._formats.kind_of(style)
+        style_number, kinds = parse_number(style), self._formats.kinds
+        shown_as = kinds[style_number] if style_number < len(kinds) else None
         try:
             number = float(value[:100])
             if shown_as == "date":
@@ -168,25 +161,20 @@ class _Values:
                 return f"{number * 100:.12g}%"
             if abs(number) >= MAX_SHOWN_NUMBER:
                 return value
-            return shown_as.show(number) if isinstance(shown_as, NumberFormat) else f"{number:.15g}"
+            return shown_as(number) if shown_as else f"{number:.15g}"
         except (ValueError, OverflowError):
             return value
 
 
 class _Rows(XmlHandler):
-    """Writes the rows of one sheet."""
-
     def __init__(self, writer: MarkdownWriter, values: _Values) -> None:
         self._writer, self._values = writer, values
+        self._last_row = self._column = self._silent = self._unshown = 0
         self._row: list[str] = []
-        self._last_row = 0
-        self._column = 0
         self._cell: Attributes = {}
         self._value: list[str] = []
         self._formula: list[str] = []
         self._into: list[str] | None = None
-        self._silent = 0
-        self._unshown = 0
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "row":

@@ -41,8 +41,7 @@ def read_pptx(data: bytes, max_chars: int) -> Extracted:
 
 
 def _write_slide(archive: BoundedArchive, path: str, number: int, writer: MarkdownWriter, allowance: Iterator[int]) -> None:
-    slide = _Shapes(writer, allowance)
-    is_whole = False
+    slide, is_whole = _Shapes(writer, allowance), False
     with suppress(EnoughText):
         archive.parse_member(path, slide)
         is_whole = True
@@ -149,15 +148,13 @@ class _Shapes(XmlHandler):
     """Collects the shapes of one slide in their order; the furniture of the page is left out."""
 
     def __init__(self, writer: MarkdownWriter, allowance: Iterator[int]) -> None:
-        self._writer = writer
-        self._allowance = allowance
+        self._writer, self._allowance = writer, allowance
         self.shapes: list[_Shape] = []
         self._shape = _Shape()
         self._text: list[str] = []
         self._about: Attributes = {}
         self._cell: list[str] | None = None
-        self._in_text = False
-        self._silent = 0
+        self._in_text, self._silent = False, 0
         self._formula = notation.FormulaBuilder()
         self._baseline = ""  # of the open run, in thousandths of a line: raised above zero, lowered below
 

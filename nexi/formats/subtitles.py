@@ -6,6 +6,7 @@ Above sits `extract`; below, `writer`. Cues that follow one another are one para
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from nexi.extract import charset
 from nexi.extract.words import Extracted
@@ -24,49 +25,38 @@ _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", '."', '?"', '!"')
 def read_subtitles(data: bytes, max_chars: int) -> Extracted:
     """What is said, with times. Raises FetchError."""
     text = charset.decode_body(data).replace("\r\n", "\n").replace("\r", "\n")
+    has_cues, begins, ends, words = False, 0, 0, list[str]()
     with MarkdownWriter(max_chars) as writer:
-        speech = _Speech(writer)
-        for block in re.split(r"\n[ \t]*\n", text):
-            lines = block.strip().split("\n")
-            for place, line in enumerate(lines[:3]):
-                if times := _TIMES.match(line):
-                    speech.add_cue(times, " ".join(lines[place + 1 :]))
-                    break
-        speech.end_paragraph()
-    if not speech.has_cues:
+        for times, line in _list_cues(text):
+            has_cues, start = True, _to_seconds(*times.group(1, 2, 3))
+            chars = sum(map(len, words))
+            is_long = chars > PARAGRAPH_CHARS and words[-1].endswith(_SENTENCE_ENDS)
+            if is_long or chars > 4 * PARAGRAPH_CHARS or start - ends > PAUSE_S:
+                _write_paragraph(writer, begins, words)
+                words = []
+            ends = _to_seconds(*times.group(4, 5, 6))
+            if line and words[-1:] != [line]:  # a line that stays while the next one comes is written twice
+                begins = begins if words else start
+                words.append(line)
+        _write_paragraph(writer, begins, words)
+    if not has_cues:
         raise broken_error("it has no times")
     return build_extracted(writer, {})
 
 
-class _Speech:
-    def __init__(self, writer: MarkdownWriter) -> None:
-        self.has_cues = False
-        self._writer = writer
-        self._words: list[str] = []
-        self._chars = self._begins = self._ends = 0
+def _list_cues(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """The times and the words of each cue; its number, and notes, may stand above the times."""
+    for block in re.split(r"\n[ \t]*\n", text):
+        lines = block.strip().split("\n")
+        for place, line in enumerate(lines[:3]):
+            if times := _TIMES.match(line):
+                yield times, " ".join(_TAG.sub("", _VOICE.sub(r"\1: ", " ".join(lines[place + 1 :]))).split())
+                break
 
-    def add_cue(self, times: re.Match[str], text: str) -> None:
-        self.has_cues = True
-        begins, ends = _to_seconds(*times.group(1, 2, 3)), _to_seconds(*times.group(4, 5, 6))
-        words = " ".join(_TAG.sub("", _VOICE.sub(r"\1: ", text)).split())
-        is_long = self._chars > PARAGRAPH_CHARS and "".join(self._words[-1:]).endswith(_SENTENCE_ENDS)
-        if is_long or begins - self._ends > PAUSE_S:
-            self.end_paragraph()
-        self._ends = ends
-        if not words or self._words[-1:] == [words]:  # a line that stays while the next one comes is written twice
-            return
-        if not self._words:
-            self._begins = begins
-        self._words.append(words)
-        self._chars += len(words)
-        if self._chars > 4 * PARAGRAPH_CHARS:
-            self.end_paragraph()
 
-    def end_paragraph(self) -> None:
-        words, self._words, self._chars = self._words, [], 0
-        if words:
-            hours, minutes, seconds = self._begins // 3600, self._begins // 60 % 60, self._begins % 60
-            self._writer.add_paragraph(f"[{hours:02}:{minutes:02}:{seconds:02}] {' '.join(words)}")
+def _write_paragraph(writer: MarkdownWriter, begins: int, words: list[str]) -> None:
+    if words:
+        writer.add_paragraph(f"[{begins // 3600:02}:{begins // 60 % 60:02}:{begins % 60:02}] {' '.join(words)}")
 
 
 def _to_seconds(hours: str | None, minutes: str, seconds: str) -> int:

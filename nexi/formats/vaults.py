@@ -57,7 +57,7 @@ def read_note(source: str, name: str, find_block: Callable[[str], str] = lambda 
     source = source.removeprefix("\ufeff").replace("\r\n", "\n")
     properties, body = _split_properties(source)
     # Logseq writes a slash in the name of a page as `___` or %2F.
-    title = _first(properties, "title") or unquote(PurePath(name).stem).replace("___", "/")
+    title = next(iter(properties.get("title", [])), "") or unquote(PurePath(name).stem).replace("___", "/")
     aliases = [*properties.get("alias", []), *properties.get("aliases", [])][:MAX_NAMES]
     names = [*properties.get("tag", []), *properties.get("tags", [])][:MAX_NAMES]
     tags = dict.fromkeys(tag.lstrip("#") for tag in names)
@@ -97,15 +97,26 @@ def _line_before(text: str, end: int) -> str:
 
 def _link_key(name: str) -> str:
     """What a link calls a note: its name without folders, ending and case."""
-    plain = unicodedata.normalize("NFC", name).strip()
-    return PurePath(plain.removesuffix(".md")).name.casefold()
+    return PurePath(unicodedata.normalize("NFC", name).strip().removesuffix(".md")).name.casefold()
 
 
 def _split_properties(source: str) -> tuple[dict[str, list[str]], str]:
     """The properties of a note and the rest of it: YAML as Obsidian writes it, which is flat, or lines of `key:: value`."""
-    if front := _FRONT.match(source, 0, MAX_FRONT_CHARS):
-        return _read_front_matter(front[1] or ""), source[front.end() :]
     properties: dict[str, list[str]] = {}
+    if front := _FRONT.match(source, 0, MAX_FRONT_CHARS):
+        key = ""
+        for line in (front[1] or "").splitlines():
+            if match := _KEY.match(line):
+                key, value = match[1].strip().casefold(), (match[2] or "").strip()
+                if value.startswith("[") and value.endswith("]") and not value.startswith("[["):
+                    properties[key] = _split_list(value[1:-1])
+                elif key in ("tags", "tag", "aliases", "alias"):
+                    properties[key] = _split_list(value)
+                else:
+                    properties[key] = [_plain_value(value)] if value.strip("|> ") else []
+            elif key and (item := line.strip().removeprefix("- ").strip()) and not line.lstrip().startswith("#"):
+                properties[key].append(_plain_value(item))
+        return properties, source[front.end() :]
     at = 0
     for line in io.StringIO(source):
         match = _PAGE_PROPERTY.match(line) if len(line) <= MAX_BLOCK_CHARS else None
@@ -114,23 +125,6 @@ def _split_properties(source: str) -> tuple[dict[str, list[str]], str]:
         properties[match[1].casefold()] = _split_list(match[2])
         at += len(line)
     return properties, source[at:]
-
-
-def _read_front_matter(front: str) -> dict[str, list[str]]:
-    properties: dict[str, list[str]] = {}
-    key = ""
-    for line in front.splitlines():
-        if match := _KEY.match(line):
-            key, value = match[1].strip().casefold(), (match[2] or "").strip()
-            if value.startswith("[") and value.endswith("]") and not value.startswith("[["):
-                properties[key] = _split_list(value[1:-1])
-            elif key in ("tags", "tag", "aliases", "alias"):
-                properties[key] = _split_list(value)
-            else:
-                properties[key] = [_plain_value(value)] if value.strip("|> ") else []
-        elif key and (item := line.strip().removeprefix("- ").strip()) and not line.lstrip().startswith("#"):
-            properties[key].append(_plain_value(item))
-    return properties
 
 
 def _split_list(value: str) -> list[str]:
@@ -144,12 +138,9 @@ def _plain_value(value: str) -> str:
     return one_line(_WIKI_LINK.sub(_link_text, value))
 
 
-def _first(properties: Mapping[str, list[str]], key: str) -> str:
-    return next(iter(properties.get(key, [])), "")
-
-
 def _date_of(properties: Mapping[str, list[str]], *keys: str) -> str:
-    return next((day for key in keys if (day := normalise_date(_first(properties, key)))), "")
+    """The first value of the first of these properties that is a date."""
+    return next(filter(None, (normalise_date(value) for key in keys for value in properties.get(key, [])[:1])), "")
 
 
 def _to_plain_links(text: str, find_block: Callable[[str], str]) -> str:

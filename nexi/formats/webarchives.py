@@ -11,7 +11,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
@@ -33,18 +33,19 @@ Headers = dict[str, str]
 def read_warc(data: bytes, max_chars: int) -> Extracted:
     """The pages in their order. Raises FetchError."""
     is_packed = data.startswith(b"\x1f\x8b")
-    records = _Records(gzip.GzipFile(fileobj=io.BytesIO(data)) if is_packed else io.BytesIO(data))  # type: ignore[arg-type]
+    stream = cast(BinaryIO, gzip.GzipFile(fileobj=io.BytesIO(data))) if is_packed else io.BytesIO(data)
+    has_records = False
     with MarkdownWriter(max_chars) as writer:
-        for headers, body in records.read_all():
-            kind, is_cut = headers.get("content-type", ""), len(body) == MAX_RECORD_BYTES
+        for headers, body in _read_records(stream, writer):
+            kind, is_cut, has_records = headers.get("content-type", ""), len(body) == MAX_RECORD_BYTES, True
             if headers.get("warc-type") not in ("response", "resource", "conversion"):
                 continue
             if media_type(kind) == "application/http":
-                stream = io.BytesIO(body)
-                if b" 200" not in stream.readline(MAX_LINE_BYTES):
+                answer = io.BytesIO(body)
+                if b" 200" not in answer.readline(MAX_LINE_BYTES):
                     continue
-                answer = _parse_headers(stream)
-                kind, body = answer.get("content-type", ""), _decode_body(stream, answer)
+                own = _parse_headers(answer)
+                kind, body = own.get("content-type", ""), _decode_body(answer, own)
             if media_type(kind) not in _READ_TYPES:
                 continue
             text, url = charset.decode_body(body, kind), one_line(headers.get("warc-target-uri", ""))
@@ -54,46 +55,36 @@ def read_warc(data: bytes, max_chars: int) -> Extracted:
                 writer.add_heading(1, page.title or url)
                 writer.add_paragraph(url)
                 writer.add_block(page.text)
-    if not records.count:
+    if not has_records:
         raise broken_error("it has no records")
-    writer.truncated = writer.truncated or records.is_cut
     return build_extracted(writer, {})
 
 
-class _Records:
-    """The records of an archive, one at a time; `is_cut` says that not all of it was read."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self.count = 0
-        self.is_cut = False
-        self._stream = stream
-        self._left = MAX_BYTES
-
-    def read_all(self) -> Iterator[tuple[Headers, bytes]]:
-        try:
-            while True:
-                for _ in range(MAX_HEADER_LINES):
-                    line = self._stream.readline(MAX_LINE_BYTES)
-                    if line.strip() or not line:
-                        break
-                headers = _parse_headers(self._stream) if line.startswith(b"WARC/") else {}
-                if not headers:
-                    return  # its end, or something else stands here
-                self.count += 1
-                text = headers.get("content-length", "")
-                length = int(text) if text.isdecimal() and len(text) < 12 else 0
-                body = self._stream.read(min(length, MAX_RECORD_BYTES))
-                self._left -= len(body)
-                rest = length - len(body)
-                while rest > 0 and self._left > 0 and (piece := self._stream.read(min(rest, _PIECE_BYTES))):
-                    rest -= len(piece)
-                    self._left -= len(piece)
-                yield headers, body
-                if self.count >= MAX_RECORDS or self._left <= 0:
-                    self.is_cut = True
-                    return
-        except (OSError, EOFError, zlib.error):
-            self.is_cut = True  # it ends inside a record
+def _read_records(stream: BinaryIO, writer: MarkdownWriter) -> Iterator[tuple[Headers, bytes]]:
+    """The records of an archive, one at a time; `writer.truncated` says that not all of it was read."""
+    count, left = 0, MAX_BYTES
+    try:
+        while count < MAX_RECORDS and left > 0:
+            for _ in range(MAX_HEADER_LINES):
+                line = stream.readline(MAX_LINE_BYTES)
+                if line.strip() or not line:
+                    break
+            headers = _parse_headers(stream) if line.startswith(b"WARC/") else {}
+            if not headers:
+                return  # its end, or something else stands here
+            count += 1
+            text = headers.get("content-length", "")
+            length = int(text) if text.isdecimal() and len(text) < 12 else 0
+            body = stream.read(min(length, MAX_RECORD_BYTES))
+            left -= len(body)
+            rest = length - len(body)
+            while rest > 0 and left > 0 and (piece := stream.read(min(rest, _PIECE_BYTES))):
+                rest -= len(piece)
+                left -= len(piece)
+            yield headers, body
+    except (OSError, EOFError, zlib.error):
+        pass  # it ends inside a record
+    writer.truncated = True
 
 
 def _parse_headers(stream: BinaryIO) -> Headers:

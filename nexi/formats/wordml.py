@@ -109,13 +109,13 @@ class _Notes(XmlHandler):
     """Footnotes and endnotes by kind and id."""
 
     def __init__(self) -> None:
-        self._texts: dict[tuple[str, str], list[str]] = {}
+        self.texts: dict[tuple[str, str], list[str]] = {}
         self._open: list[str] = []
         self._in_text = False
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name in ("footnote", "endnote"):
-            self._open = self._texts.setdefault((name, attributes.get("id", "")), [])
+            self._open = self.texts.setdefault((name, attributes.get("id", "")), [])
         elif name in ("p", "tab", "br") and self._open:
             self._open.append(" ")
         self._in_text = name == "t"
@@ -127,9 +127,6 @@ class _Notes(XmlHandler):
     def end(self, name: str) -> None:
         self._in_text = False
 
-    def text_of(self, kind: str, number: str) -> str:
-        return " ".join("".join(self._texts.get((kind, number), ())).split())[:MAX_NOTE_CHARS]
-
 
 class _Paragraphs(XmlHandler):
     """Writes the blocks; `links` are addresses by their ids."""
@@ -139,13 +136,11 @@ class _Paragraphs(XmlHandler):
     ) -> None:
         self._writer, self._links, self._styles, self._numbering, self._notes = writer, links, styles, numbering, notes
         self._formula = notation.FormulaBuilder()
-        self._position = ""  # of the open run: superscript, subscript
-        self._run_start = 0
+        self._position = self._link = ""  # the position of the open run: superscript, subscript
+        self._run_start = self._silent = self._tables = 0
+        self._in_text = False
         self._paragraphs: list[list[str]] = []  # open ones; a text box stands inside another
         self._about: dict[str, str] = {}
-        self._link = ""
-        self._silent = self._tables = 0
-        self._in_text = False
         self._row: list[str] = []
         self._cell: list[str] = []
         self._counts: dict[str, list[int]] = {}
@@ -167,8 +162,8 @@ class _Paragraphs(XmlHandler):
         elif name == "vertAlign":
             self._position = attributes.get("val", "")
         elif name in ("footnoteReference", "endnoteReference") and self._paragraphs:
-            note = self._notes.text_of(name.removesuffix("Reference"), attributes.get("id", ""))
-            self._position = ""
+            parts = self._notes.texts.get((name.removesuffix("Reference"), attributes.get("id", "")), ())
+            note, self._position = " ".join("".join(parts).split())[:MAX_NOTE_CHARS], ""
             self._paragraphs[-1].append(f" ({note})" if note else "")
         elif name in ("tab", "br", "cr") and self._paragraphs:
             self._paragraphs[-1].append(" ")

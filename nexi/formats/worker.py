@@ -24,12 +24,19 @@ ROOM_BYTES = 36_000_000  # address space for more than the document, beyond what
 RECOGNITION_BYTES = 400_000_000  # more of it, which only the program that recognises words in pictures may take
 
 
+def _describe_problem(error: FetchError) -> dict[str, str]:
+    return {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}
+
+
+LACK_OF_MEMORY = _describe_problem(too_large_error("it needs more memory than a page may take"))
+
+
 def main() -> None:
     """Read a document on standard input; write JSON on standard output: {"read": …} or {"error": …}."""
     # Arguments: media type, bytes, most characters, origin ("web" or "file"), languages of pictures.
     die_with_parent()
     kind, size, max_chars, origin, languages = sys.argv[1:6]
-    lack_of_memory = json.dumps({"error": describe_lack_of_memory()}).encode("ascii")  # when it lacks, nothing can be made
+    lack_of_memory = json.dumps({"error": LACK_OF_MEMORY}).encode("ascii")  # when it lacks, nothing can be made
     recognition = ocr.Recognition(languages, ocr.MAX_DOCUMENT_S[origin])
     # Loaded before the limit, so that the limit is what a document may take.
     if document_format := find_format(kind):
@@ -37,7 +44,7 @@ def main() -> None:
     if kind in (PDF, ZIP):  # an archive may hold any document
         import_module("pypdfium2")
     if kind != PDF:
-        import_module("nexi.extract.markup").whole_text("<p>x</p>", "")
+        import_module("nexi.extract.markup").read_whole("<p>x</p>")
     _limit_resources(ROOM_BYTES + int(size))
     confine_process(ocr.recognition_files())
     try:
@@ -48,14 +55,6 @@ def main() -> None:
     except MemoryError:
         answer = lack_of_memory
     sys.stdout.buffer.write(answer)  # bytes: they are written as they are, without memory for a copy
-
-
-def describe_lack_of_memory() -> dict[str, str]:
-    return _describe_problem(too_large_error("it needs more memory than a page may take"))
-
-
-def _describe_problem(error: FetchError) -> dict[str, str]:
-    return {"message": error.message, "reason": error.reason, "cause": error.cause, "fix": error.fix}
 
 
 def _limit_resources(room: int) -> None:

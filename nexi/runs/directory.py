@@ -154,7 +154,7 @@ class RunDirectory:
         except OSError:
             return False
         try:
-            return files.is_locked(fd)
+            return not files.take_lock(fd, shared=True)  # two who only look do not disturb each other
         finally:
             os.close(fd)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -34,33 +35,29 @@ MAX_COMPARED = 40  # sentences, those with words of the column first
 
 Compare = Callable[[str, Sequence[str]], Sequence[float] | None]
 
-_MONEY = frozenset(("usd", "eur", "gbp", "jpy", "cny", "inr", "chf", "rub"))
-_KINDS: tuple[tuple[str, frozenset[str]], ...] = (
-    (
+_KINDS = {  # words in the name of a column, by the kinds of value that they stand for
+    "date": (
         r"when|dates?|days?|year|founded|established|launch(?:ed)?|release[ds]?|start|begin(?:ning)?|end|expir\w+|deadline|born|"
-        r"birthday",
-        frozenset(("date",)),
+        r"birthday"
     ),
-    (
-        r"prices?|costs?|fees?|revenues?|income|profits?|loss(?:es)?|budget|salary|turnover|assets|debt|dividend|rent|deposit",
-        _MONEY,
+    "usd eur gbp jpy cny inr chf rub": (
+        r"prices?|costs?|fees?|revenues?|income|profits?|loss(?:es)?|budget|salary|turnover|assets|debt|dividend|rent|deposit"
     ),
-    (r"weights?|mass|heavy", frozenset(("mass",))),
-    (r"durations?|periods?|terms?|(?:\w+ )?time|how long|warranty|follow-up|lifetime", frozenset(("time",))),
-    (r"height|length|width|depth|distance|range|tall|far|wide", frozenset(("length",))),
-    (r"speed|how fast", frozenset(("speed",))),
-    (r"percentage|rate|share|margin|accuracy|yield", frozenset(("share",))),
-    (r"memory|storage", frozenset(("data",))),
-    (r"temperature", frozenset(("celsius", "fahrenheit", "kelvin", "angle"))),
-    (r"area", frozenset(("area",))),
-    (r"where|city|town|country|location|region|state|address|birthplace|headquarters|seat", frozenset(("place",))),
-    (r"who|whom|name|\w{3,}(?:[^\W\dmb]er|[ts]or|ee|ant|ist)|ceo|client|president", frozenset(("name",))),
-    (
-        r"how many|how much|numbers?|counts?|amounts?|size|population|employees|staff|headcount|total|quantity|age|score|dose",
-        frozenset(("number",)),
+    "mass": r"weights?|mass|heavy",
+    "time": r"durations?|periods?|terms?|(?:\w+ )?time|how long|warranty|follow-up|lifetime",
+    "length": r"height|length|width|depth|distance|range|tall|far|wide",
+    "speed": r"speed|how fast",
+    "share": r"percentage|rate|share|margin|accuracy|yield",
+    "data": r"memory|storage",
+    "celsius fahrenheit kelvin angle": r"temperature",
+    "area": r"area",
+    "place": r"where|city|town|country|location|region|state|address|birthplace|headquarters|seat",
+    "name": r"who|whom|name|\w{3,}(?:[^\W\dmb]er|[ts]or|ee|ant|ist)|ceo|client|president",
+    "number": (
+        r"how many|how much|numbers?|counts?|amounts?|size|population|employees|staff|headcount|total|quantity|age|score|dose"
     ),
-)
-_KIND_PATTERNS = tuple((re.compile(rf"(?i)\b(?:{words})\b"), kinds) for words, kinds in _KINDS)
+}
+_KIND_PATTERNS = [(re.compile(rf"(?i)\b(?:{words})\b"), frozenset(kinds.split())) for kinds, words in _KINDS.items()]
 _WORD = re.compile(r"[^\W_]+")
 _NAME = re.compile(
     r"(?<![.!?] )(?<!^)\b(?!(?:The|An?|It|We|This|In|From|Our)\b)[A-ZÀ-Þ][\w'’.&-]*"
@@ -69,8 +66,6 @@ _NAME = re.compile(
 _CURRENCY = re.compile(r"\b[A-Z]{3} ?$")
 _UNKNOWN_UNIT = re.compile(r" [a-z]{3,}\b")
 _PLACE = re.compile(r"\b(?:in|at|from|across|near|of|to) (?:(?:the|rural|northern|southern|eastern|western) )?$")
-
-
 _NAMED = re.compile(
     r"^[ \t>]*(?:[-*+•][ \t]+|\d{1,3}[.)][ \t]+)?(?:\*\*|__)?(?P<name>[^\s|:*][^|:*\n]{0,78}?)(?:\*\*|__)?"
     r"[ \t]*(?:[:：](?!//)(?:\*\*|__)?[ \t]*|[ \t]*\.{4,}[ \t]*)(?P<value>\S.{0,1000})$"
@@ -79,9 +74,7 @@ _GENERIC = re.compile(r"(?i)\b(?:number|amount|value|name|total|date)s? of\b|\bo
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
-class _Name(Struct, frozen=True):
-    """A run of capitalised words in a sentence."""
-
+class _Name(NamedTuple):  # a run of capitalised words in a sentence
     start: int
     end: int
 
@@ -102,7 +95,7 @@ def choose_saying(column: Column, sayings: Sequence[Saying], compare: Compare | 
         if saying.value and kinds & {"name", "place"}:  # under its name, a name or a place may be any words
             holds_kind = saying.value[0].isupper()
         else:
-            holds_kind = not kinds or bool(find_values(kinds, saying.value or saying.text))
+            holds_kind = not kinds or bool(_find_values(kinds, saying.value or saying.text))
         if holds_kind:
             share = len(roots & frozenset(question_roots(saying.text))) / max(1, len(roots))
             candidates.append((share, -order, saying))
@@ -121,7 +114,7 @@ def pick_value(column: Column, saying: Saying) -> str:
     if saying.value:
         return saying.value
     sentence = saying.text
-    values = find_values(_kinds_wanted(column), sentence)
+    values = _find_values(_kinds_wanted(column), sentence)
     if not values:
         return sentence
     roots = frozenset(question_roots(column.text))
@@ -146,15 +139,12 @@ def _kinds_wanted(column: Column) -> frozenset[str]:
     return max(matches, key=lambda pair: pair[0])[1] if matches else frozenset()
 
 
-def find_values(kinds: frozenset[str], sentence: str) -> Sequence[Value | _Name]:
+def _find_values(kinds: frozenset[str], sentence: str) -> Sequence[Value | _Name]:
     """The values of these kinds in a sentence, in order."""
     numbers, dates = parse_values(sentence)
     if kinds & {"name", "place"}:
-        names = [
-            _Name(*m.span())
-            for m in _NAME.finditer(sentence)
-            if not any(d.start < m.end() and m.start() < d.end for d in dates)
-        ]
+        names = [_Name(*m.span()) for m in _NAME.finditer(sentence)]
+        names = [n for n in names if not any(d.start < n.end and n.start < d.end for d in dates)]
         if "name" in kinds:
             return names
         after = [n for n in names if _PLACE.search(sentence, 0, n.start)]

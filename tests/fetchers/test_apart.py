@@ -13,12 +13,15 @@ from evals import format_bodies
 from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.fetchers import apart
-from nexi.formats import DOCX, EPUB, PDF, archives, wordml
+from nexi.formats import PDF, archives, wordml
 from tests.fetchers.site import response
 from tests.fetchers.test_http import LIMITS, failure, fetching
 from tests.formats.archives import CONTAINER, docx, epub, paragraph, zipped
 from tests.formats.documents import encrypted_pdf, pdf, pdf_of
 from tests.formats.test_costs import XLSX
+
+EPUB = "application/epub+zip"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 
 async def test_a_document_comes_back_with_its_metadata() -> None:
