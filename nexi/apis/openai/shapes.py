@@ -258,9 +258,7 @@ class TextLimit:
     """Lets the first tokens of a text through, up to the end of a word. What comes after is counted as cut."""
 
     def __init__(self, max_tokens: int | None) -> None:
-        self._left = max_tokens
-        self.shown = ""
-        self.is_cut = False
+        self._left, self.shown, self.is_cut = max_tokens, "", False
 
     def feed(self, text: str) -> str:
         """What may be shown of the next part of the text."""

@@ -5,7 +5,7 @@ Doors ask `Nexi.search_api()` for it. What a request means is decided in `servic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,14 +51,25 @@ def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: E
     folder = Path(own_folder).expanduser() if own_folder and not config.is_for_guests else config.page_cache_dir
     keep_expired_s = KEPT_EXPIRED_S if wish.ttl_s is None else 0.0  # a time that the operator names is the end of a page
     cache = PageCache(folder, clock=ports.clock, ttl_s=wish.ttl_s or config.page_cache_ttl_s, keep_expired_s=keep_expired_s)
-    fetchers = _choose_fetchers(ports, wish, cache)
+    cached_fetchers: list[ContentFetcher] = []
+
+    def list_fetchers() -> Sequence[ContentFetcher]:
+        """Nexi's own, unless the file has another word on caching."""
+        if wish.enabled is None and not wish.dir and wish.ttl_s is None:
+            return ports.fetchers()
+        if not cached_fetchers:
+            bare = ports.uncached_fetchers()
+            cached_fetchers.extend(
+                bare if wish.enabled is False else (CachedFetcher(f, cache, check=ports.check_url) for f in bare)
+            )
+        return cached_fetchers
 
     async def search(query: Query, chain: Sequence[SearchBackend], limits: Limits) -> SearchOutcome:
         patience = SearchPatience(limits.search_s, limits.total_s)
         return await ports.searcher(emit, backends=lambda: chain, retries=limits.retries, patience=patience).search(query)
 
     async def read(url: str, limits: FetchLimits) -> Page:
-        return await read_page(ports, url, limits, fetchers=fetchers, emit=emit)
+        return await read_page(ports, url, limits, fetchers=list_fetchers, emit=emit)
 
     def open_judge() -> LLM | None:
         """The model for one call; None where there is none but the built-in one, which ranks nothing."""
@@ -95,18 +106,3 @@ class Chains:
             return self._ports.extra_backend(name)
         except ConfigError:
             return None
-
-
-def _choose_fetchers(ports: PortFactory, wish: CacheSettings, cache: PageCache) -> Callable[[], Sequence[ContentFetcher]]:
-    """Nexi's own fetchers, unless the file has another word on caching."""
-    if wish.enabled is None and not wish.dir and wish.ttl_s is None:
-        return ports.fetchers
-    fetchers: list[ContentFetcher] = []
-
-    def chain() -> Sequence[ContentFetcher]:
-        if not fetchers:
-            bare = ports.uncached_fetchers()
-            fetchers.extend(bare if wish.enabled is False else (CachedFetcher(f, cache, check=ports.check_url) for f in bare))
-        return fetchers
-
-    return chain
