@@ -82,7 +82,7 @@ def _users_group(ctx: click.Context) -> None:
 def _add_user(name: str, administrator: bool) -> None:
     """Add a person and print their first token."""
     with _open_people() as people:
-        person = people.add_with_new_name(name, "administrator" if administrator else "user")
+        person = people.add(name, "administrator" if administrator else "user")
         token = people.add_token(person, "first")
         people.record(None, "add_user", person)
         people.record(person, "token_made_by", CLI)

@@ -81,11 +81,6 @@ class People:
         self.database, self._patience_s = database, patience_s
 
     def add(self, name: str, role: str = "user") -> str:
-        """A new person, by her id."""
-        rows = self._fetch("insert into people (name, role) values (%(name)s, %(role)s) returning id", name=name, role=role)
-        return str(rows[0][0])
-
-    def add_with_new_name(self, name: str, role: str = "user") -> str:
         """A new person, by her id, with a name that only she has: what is shared names its owner. Raises NexiError."""
         with self.database.transaction() as connection:
             if _is_taken(connection, name):

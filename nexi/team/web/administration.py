@@ -96,7 +96,7 @@ class AdministrationDoor:
         name = fields.get("name", "").strip()
         if not 0 < len(name) <= MAX_NAME_CHARS:
             raise NexiError("a person needs a name", fix=f"give one of at most {MAX_NAME_CHARS} characters", code="bad_request")
-        person = self._people.add_with_new_name(name, "administrator" if fields.get("administrator") else "user")
+        person = self._people.add(name, "administrator" if fields.get("administrator") else "user")
         return self._make_link(person, name, me), person
 
     def _add_link(self, fields: Fields, me: Principal) -> tuple[str, str]:
