@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,10 +185,11 @@ def test_a_run_may_use_what_is_left_of_the_quotas(
 
 @pytest.fixture
 def served_state(database: Database) -> Callable[[str], Any]:
+    from nexi.stores.pgvector import PgvectorStore
     from nexi.team.postgres.state import PostgresState
     from nexi.testing import FakeClock
 
-    return lambda person: PostgresState(database, person, FakeClock())
+    return lambda person: PostgresState(database, person, FakeClock(), partial(PgvectorStore, database))
 
 
 async def test_a_person_can_take_everything_along_and_leave_nothing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ PERSONAL = {
 
 
 def state_of(database: Database, owner: str) -> PostgresState:
-    return PostgresState(database, owner, FakeClock(), PgvectorStore(database, owner))
+    return PostgresState(database, owner, FakeClock(), partial(PgvectorStore, database))
 
 
 async def keep_everything_of(database: Database, owner: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
 
 
 def state_of(database: Database, owner: str) -> PostgresState:
-    return PostgresState(database, owner, FakeClock(), PgvectorStore(database, owner))
+    return PostgresState(database, owner, FakeClock(), partial(PgvectorStore, database))
 
 
 def take_at_once(database: Database, owner: str, *, is_queued: bool = False) -> list[str]:
