@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.apis.openai import shapes
+from nexi.apis.openai.chat_tasks import reply_without_search
 from nexi.app import Nexi, RunResult, Session
 from nexi.app.hosting import HostedRun, RunHost
 from nexi.errors import NexiError
@@ -99,7 +100,7 @@ async def _create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
     chat = parse_chat_request(await read_body(request, ChatBody), request.headers.get("user-agent", ""))
     created = int(host.nexi.clock.now().timestamp())
-    if reply := await chat.reply_without_search(host.nexi):
+    if reply := await reply_without_search(host.nexi, chat):
         name, text = uuid.uuid4().hex[:12], rename_fences(reply.text)
         if not chat.streams:
             return json_reply(_completion_body(name, chat, created, text, [], Answer(text), reply.usage))

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from nexi.apis.openai import shapes
 from nexi.apis.openai.chat import wait_while_connected
+from nexi.apis.openai.chat_tasks import reply_without_search
 from nexi.app import Nexi, Session, check_run_id, error_of
 from nexi.app.feeds import FeedItem, Mark
 from nexi.app.hosting import DOOR, HostedRun, RunHost
@@ -104,7 +105,7 @@ async def create_response(request: Request) -> Response:
     host: RunHost = request.app.state.host
     question = parse_response_request(await read_json(request))
     created = int(host.nexi.clock.now().timestamp())
-    if not question.is_background and (reply := await question.reply_without_search(host.nexi)):
+    if not question.is_background and (reply := await reply_without_search(host.nexi, question)):
         # the id leads to the conversation before it
         output = ResponseOutput(f"{question.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", question, created)
         frames = [*output.begin(), *output.finish(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)]
@@ -382,7 +383,6 @@ def _text_part(text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 async def _stream_events(nexi: Nexi, hosted: HostedRun, question: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:
-    """The events of a response that ends with its request."""
     output = ResponseOutput(hosted.id, question, created)
     try:
         async for frame in format_frames(nexi, hosted.feed.follow(beat_s=shapes.BEAT_S), output, question):
