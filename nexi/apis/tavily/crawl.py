@@ -40,7 +40,7 @@ URLS = object_schema({"base_url": _TEXT, "results": {"type": "array", "items": _
 Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=50)] | None
 
 
-class TavilyMap(Struct, frozen=True):
+class _TavilyMap(Struct, frozen=True):
     """A site whose URLs are wanted, as Tavily's clients ask for it."""
 
     url: search.PageUrl
@@ -58,7 +58,7 @@ class TavilyMap(Struct, frozen=True):
     include_usage: search.Flag = None
 
 
-class TavilyCrawl(TavilyMap, frozen=True):
+class _TavilyCrawl(_TavilyMap, frozen=True):
     """A site whose pages are wanted."""
 
     extract_depth: Literal["basic", "advanced"] | None = "basic"
@@ -67,10 +67,10 @@ class TavilyCrawl(TavilyMap, frozen=True):
     include_favicon: search.Flag = None
 
 
-@CONTRACT.serve("POST /tavily/crawl", "Read a site as Tavily does.", body=TavilyCrawl, ok=PAGES)
-async def crawl_pages(request: Request) -> Response:
-    body = await read_body(request, TavilyCrawl)
-    started, site = search.monotonic(request), parse_crawl(body)
+@CONTRACT.serve("POST /tavily/crawl", "Read a site as Tavily does.", body=_TavilyCrawl, ok=PAGES)
+async def _crawl_pages(request: Request) -> Response:
+    body = await read_body(request, _TavilyCrawl)
+    started, site = search.monotonic(request), _parse_crawl(body)
     with _refuse_unreadable(site.url):
         pages = await crawl_site(site, _reader(request, body))
     texts = [search.extract_text(crawled_page.page, body.instructions, body.chunks_per_source) for crawled_page in pages]
@@ -78,10 +78,10 @@ async def crawl_pages(request: Request) -> Response:
     return json_reply({"base_url": site.url, "results": results, **search.closing_fields(request, started)})
 
 
-@CONTRACT.serve("POST /tavily/map", "List the URLs of a site as Tavily does.", body=TavilyMap, ok=URLS)
-async def map_pages(request: Request) -> Response:
-    body = await read_body(request, TavilyMap)
-    started, site = search.monotonic(request), parse_crawl(body)
+@CONTRACT.serve("POST /tavily/map", "List the URLs of a site as Tavily does.", body=_TavilyMap, ok=URLS)
+async def _map_pages(request: Request) -> Response:
+    body = await read_body(request, _TavilyMap)
+    started, site = search.monotonic(request), _parse_crawl(body)
     with _refuse_unreadable(site.url):
         urls = await map_site(site, _reader(request, body))
     return json_reply({"base_url": site.url, "results": urls, **search.closing_fields(request, started)})
@@ -96,7 +96,7 @@ def _refuse_unreadable(url: str) -> Iterator[None]:
         raise bad_request(f"{url[:200]} cannot be read: {error}", parameter="url") from error
 
 
-def parse_crawl(body: TavilyMap) -> CrawlRequest:
+def _parse_crawl(body: _TavilyMap) -> CrawlRequest:
     """What to crawl. Raises a bad request for what is no address of the web."""
     url = body.url.strip()
     url = url if "://" in url else f"https://{url}"
@@ -116,7 +116,7 @@ def parse_crawl(body: TavilyMap) -> CrawlRequest:
     )
 
 
-def _reader(request: Request, body: TavilyMap) -> ReadPages:
+def _reader(request: Request, body: _TavilyMap) -> ReadPages:
     """What reads the pages of a level, all levels within the time of the request."""
     deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9  # the rest is for the reply
     return partial(service_of(request.app.state).read_all, limits=FetchLimits(timeout_s=PAGE_S), deadline=deadline)
