@@ -6,6 +6,7 @@ Doors ask `Nexi.search_api()` for it. What a request means is decided in `servic
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,33 +77,28 @@ def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: E
         budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)  # nothing is asked twice
         return open_gate(ports, budget=budget, emit=emit).open_judge()
 
-    chains, interval_s = Chains(ports, settings), wish.sweep_interval_s or SWEEP_INTERVAL_S
-    return SearchService(Ports(search, chains.get, read, open_judge, ports.clock, emit, cache, interval_s, config.prompts_dir))
+    chain, interval_s = partial(choose_backends, ports, settings), wish.sweep_interval_s or SWEEP_INTERVAL_S
+    return SearchService(Ports(search, chain, read, open_judge, ports.clock, emit, cache, interval_s, config.prompts_dir))
 
 
-class Chains:
+def choose_backends(ports: PortFactory, settings: SearcherSettings, name: str) -> tuple[SearchBackend, ...]:
     """The backends for a wanted name: that one first, then the others where a fallback is allowed."""
 
-    def __init__(self, ports: PortFactory, settings: SearcherSettings) -> None:
-        self._ports, self._settings = ports, settings
-
-    def get(self, name: str) -> tuple[SearchBackend, ...]:
-        usual = self._ports.backends()
-        if names := self._settings.backends:
-            backends = {b.name: b for b in usual}
-            usual = tuple(b for n in names if (b := backends.get(n) or self._extra_backend(n)))
-        if not name:
-            return usual if self._settings.fallback else usual[:1]
-        first = next((b for b in usual if b.name == name), None)
-        if first is None and name in OFFERED and not names:
-            first = self._extra_backend(name)
-        preferred: tuple[SearchBackend, ...] = () if first is None else (first,)
-        others = tuple(b for b in usual if b.name != name)
-        return (*preferred, *others) if self._settings.fallback else preferred
-
-    def _extra_backend(self, name: str) -> SearchBackend | None:
-        """A backend outside the chain; None where it is not set up."""
+    def open_extra(name: str) -> SearchBackend | None:  # one outside the chain, where it is set up
         try:
-            return self._ports.extra_backend(name)
+            return ports.extra_backend(name)
         except ConfigError:
             return None
+
+    usual = ports.backends()
+    if names := settings.backends:
+        backends = {b.name: b for b in usual}
+        usual = tuple(b for n in names if (b := backends.get(n) or open_extra(n)))
+    if not name:
+        return usual if settings.fallback else usual[:1]
+    first = next((b for b in usual if b.name == name), None)
+    if first is None and name in OFFERED and not names:
+        first = open_extra(name)
+    preferred: tuple[SearchBackend, ...] = () if first is None else (first,)
+    others = tuple(b for b in usual if b.name != name)
+    return (*preferred, *others) if settings.fallback else preferred

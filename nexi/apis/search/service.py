@@ -27,7 +27,6 @@ __all__ = ["Ports", "SearchService"]
 MAX_PARALLEL_READS = 4
 LAST_WORDS_S = 0.25  # for a chain to say which of its backends were late
 
-
 Search = Callable[[Query, Sequence[SearchBackend], Limits], Awaitable[SearchOutcome]]  # over a chain of backends
 Read = Callable[[str, FetchLimits], Awaitable[Page]]  # along the fetch chain, with guard and cache; raises FetchError
 
@@ -54,8 +53,7 @@ class Ports(Struct, frozen=True):
 
 class SearchService:
     def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-        self._clock = ports.clock
+        self._ports, self._clock = ports, ports.clock
 
     async def search(self, data: object) -> dict[str, Any]:
         """One request and its pack. Raises QuestionError for a request that cannot be used."""
