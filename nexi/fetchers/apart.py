@@ -71,7 +71,6 @@ async def read_apart(
 
 
 async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[str, Any]:
-    """The answer of a worker: what it read, or an error."""
     process = await _start_python(program, *arguments)
     assert process.stdin is not None  # noqa: S101 - they are pipes
     assert process.stdout is not None  # noqa: S101

@@ -87,9 +87,7 @@ class HttpFetcher:
         transport: Transport | None = None,
         ocr_languages: str = "",
     ) -> None:
-        self._guard = guard
-        self._ocr_languages = ocr_languages
-        self._clock = clock
+        self._guard, self._clock, self._ocr_languages = guard, clock, ocr_languages
         self._headers = {
             "User-Agent": user_agent,
             "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9,application/json;q=0.9,"

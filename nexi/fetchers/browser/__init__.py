@@ -155,13 +155,10 @@ class _BrowserWorker:
     """A running worker and the pages that wait for its lines."""
 
     def __init__(self, process: Process, gateway: Gateway) -> None:
-        self._process = process
-        self._gateway = gateway
+        self._process, self._gateway, self._count = process, gateway, 0
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._count = 0
         self._listening: asyncio.Task[None] | None = None
-        self.free = asyncio.Event()
-        self.stack = AsyncExitStack()
+        self.free, self.stack = asyncio.Event(), AsyncExitStack()
 
     async def wait_until_ready(self, timeout_s: float) -> None:
         try:
