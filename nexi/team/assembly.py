@@ -22,7 +22,7 @@ from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
-from nexi.team.limits import DEFAULT_LEASE_S, MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
+from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.limits import PostgresPacing as PersonPacing
 from nexi.team.postgres.people import SCOPES, People, Quotas, describe_limits, list_limits
@@ -51,13 +51,13 @@ __all__ = [
 MakeNexi = Callable[[Config, "PersonalState"], Nexi]
 
 
-def open_database(config: Config, *, lease_s: float = DEFAULT_LEASE_S, for_requests: bool = False) -> Database:
+def open_database(config: Config, *, for_requests: bool = False) -> Database:
     """The database of the config, with its schema up to date. Requests wait for it less long than runs. Raises ConfigError."""
     if not config.database_url:
         raise ConfigError(
             "there is no database for a team server", cause="database_url is not set", fix="set NEXI_DATABASE_URL"
         )
-    return Database(config.database_url, lease_s=lease_s, retry_s=MAX_REQUEST_S if for_requests else MAX_RETRY_S).open()
+    return Database(config.database_url, retry_s=MAX_REQUEST_S if for_requests else MAX_RETRY_S).open()
 
 
 class Team:

@@ -366,7 +366,6 @@ def describe_action(action: str, subject: str, names: Mapping[str, str]) -> str:
 
 
 def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ...]]]]) -> list[tuple[Any, ...]]:
-    """What a command makes of the team of the configured database."""
     from nexi.team.assembly import Team, open_database
 
     async def run() -> list[tuple[Any, ...]]:
@@ -383,7 +382,6 @@ def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ..
 
 @contextmanager
 def _open_people() -> Iterator[People]:
-    """The people of the configured database, for one command."""
     from nexi.team.assembly import People, open_database
 
     with report_errors():

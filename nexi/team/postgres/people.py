@@ -286,7 +286,7 @@ class People:
 
     def list_runs(self, count: int = 20) -> list[tuple[str, str, str, str, datetime]]:
         """The newest runs of everybody: id, owner, state, mode, time. What was asked stays with its owner."""
-        return [(run, name, state, mode, created) for run, name, state, mode, created in self._fetch(SQL["runs"], count=count)]
+        return self._fetch(SQL["runs"], count=count)
 
     def export(self, person: str) -> dict[str, Any]:
         """Everything that is kept of a person in the database, as JSON values without secrets; run logs line by line."""

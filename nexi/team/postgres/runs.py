@@ -254,9 +254,7 @@ class PostgresRuns:
         ]
 
     def has_run(self, run_id: str) -> bool:
-        return bool(log_format.RUN_ID.fullmatch(run_id)) and bool(
-            self._fetch_mine("select 1 from runs where {readable}", run_id)
-        )
+        return bool(log_format.RUN_ID.fullmatch(run_id) and self._fetch_mine("select 1 from runs where {readable}", run_id))
 
     def is_running(self, run_id: str) -> bool:
         return self._fetch_mine(f"select {_IS_RUNNING} from runs where {{readable}}", run_id) == [(True,)]  # noqa: S608

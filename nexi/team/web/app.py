@@ -49,8 +49,6 @@ FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", SETTINGS_PATH)
 def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
     """The app of one server process of a team."""
     people, metrics = People(team.database, patience_s=MAX_REQUEST_S), Metrics()
-    login = LoginDoor(team.config, people)
-    account, administration = AccountDoor(team, people), AdministrationDoor(team, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=bool(team.config.oidc_issuer))
     # how often one person may ask, on all servers together
     pacing = PersonPacing(team.database, team.clock, "person", burst=rules.burst, rate=rules.per_minute / 60)
@@ -82,9 +80,9 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
 
     routes = [
         Route("/readyz", show_readiness, methods=["GET"]),
-        *login.routes(),
-        *account.routes(),
-        *administration.routes(),
+        *LoginDoor(team.config, people).routes(),
+        *AccountDoor(team, people).routes(),
+        *AdministrationDoor(team, people).routes(),
         Mount("/", app=apps),
     ]
     app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
