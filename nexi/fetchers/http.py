@@ -194,7 +194,7 @@ class HttpFetcher:
         """One request: what was read, the URL it redirects to, or None for what has not changed."""
         with pause_timeout(timer):  # the pace is ours, so the site is not blamed for it
             await self._pacer.wait(url.host)
-        async with self._transport.get(url, {**self._headers, **validators}) as answer:
+        async with self._transport.ask(url, {**self._headers, **validators}) as answer:
             if target := _redirect_target(answer, url):
                 return target
             if answer.status == 304 and validators:
@@ -239,7 +239,7 @@ class HttpFetcher:
                     current = self._guard.check_url(target)
                     if is_paced:
                         await self.admit(current)
-                    async with self._transport.get(current, {**self._headers, **headers}) as answer:
+                    async with self._transport.ask(current, {**self._headers, **headers}) as answer:
                         if target := _redirect_target(answer, current):
                             continue
                         if not 200 <= answer.status < 300:

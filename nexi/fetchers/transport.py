@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
@@ -62,23 +62,14 @@ class Transport:
         self._without_http2: set[str] = set()
         self._opening = asyncio.Lock()
 
-    def get(self, url: Url, headers: Mapping[str, str]) -> AbstractAsyncContextManager[TransportAnswer]:
-        """The answer to one GET; leaving the block early closes the connection. Raises FetchError."""
-        return self._ask("GET", url, headers)
-
-    def post(self, url: Url, headers: Mapping[str, str], body: bytes) -> AbstractAsyncContextManager[TransportAnswer]:
-        """The answer to one POST. Raises FetchError."""
-        return self._ask("POST", url, headers, body)
-
     @asynccontextmanager
-    async def _ask(
-        self, method: str, url: Url, headers: Mapping[str, str], body: bytes | None = None
-    ) -> AsyncIterator[TransportAnswer]:
+    async def ask(self, url: Url, headers: Mapping[str, str], body: bytes | None = None) -> AsyncIterator[TransportAnswer]:
+        """The answer to one GET, or to one POST of a body; leaving the block early closes the connection. Raises FetchError."""
         by_proxy = self._proxy is not None and not urls.bypasses_proxy(url, self._no_proxy)
         if by_proxy:
             await check_resolved(url, self._guard, self._resolve)
         request = httpcore2.Request(
-            method,
+            "GET" if body is None else "POST",
             httpcore2.URL(scheme=url.scheme, host=url.host, port=url.explicit_port, target=url.target),
             headers=[("Host", url.authority), *headers.items()],
             content=body,
