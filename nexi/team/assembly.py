@@ -24,29 +24,14 @@ from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
 from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
 from nexi.team.postgres.database import Database
-from nexi.team.postgres.limits import PostgresPacing as PersonPacing
-from nexi.team.postgres.people import SCOPES, People, Quotas, describe_limits, list_limits
+from nexi.team.postgres.people import People
 from nexi.team.postgres.runs import QUEUE_NOTICE
-from nexi.team.postgres.schedules import INTERVALS, Schedules, name_interval
+from nexi.team.postgres.schedules import Schedules
 from nexi.team.postgres.state import PostgresState
 from nexi.types import TEAM
 
 if TYPE_CHECKING:
     from nexi.ports import Embedder, PersonalState
-
-__all__ = [
-    "INTERVALS",
-    "SCOPES",
-    "People",
-    "PersonPacing",
-    "Quotas",
-    "Schedules",
-    "Team",
-    "describe_limits",
-    "list_limits",
-    "name_interval",
-    "open_database",
-]
 
 MakeNexi = Callable[[Config, "PersonalState"], Nexi]
 
@@ -124,11 +109,11 @@ class Team:
         schedules = Schedules(self.database, self.clock)
         return schedules.add(owner, question, request.mode, request_to_dict(request), every=every, first=first)
 
-    def queue_of(self, owner: str) -> TeamRunQueue:
-        return TeamRunQueue(self, owner)
+    def queue_of(self, owner: str) -> _TeamRunQueue:
+        return _TeamRunQueue(self, owner)
 
 
-class TeamRunQueue:
+class _TeamRunQueue:
     """Hands the runs of one person to the workers."""
 
     def __init__(self, team: Team, owner: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from nexi import cli
-from nexi.team.assembly import People
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People
 from nexi.types import TEAM
 from tests.conftest import REFUSED
 from tests.team.world import ServedTeam, serving_team

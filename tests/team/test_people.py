@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from nexi.errors import NexiError, StoreError
-from nexi.team.assembly import People, Quotas
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People, Quotas
 from nexi.types import Principal
 from tests.team.world import QUESTION, ServedTeam, ask, serving_team
 

@@ -17,8 +17,8 @@ from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import ModelReplied, RunFailed, RunFinished, RunStarted, Warned
 from nexi.stores.pgvector import PgvectorStore
-from nexi.team.assembly import People, Quotas
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People, Quotas
 from nexi.team.postgres.runs import QUOTA_STOP, PostgresRuns
 from nexi.team.postgres.state import PostgresState
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM

@@ -25,7 +25,8 @@ from nexi.types import TEAM
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
 
-    from nexi.team.assembly import People, Team
+    from nexi.team.assembly import Team
+    from nexi.team.postgres.people import People
 
 CLI = "nexi admin"  # whoever may run it on the server has no other name here
 # the audit log in words: who did what to whom
@@ -207,7 +208,7 @@ def _revoke_token(token_id: str) -> None:
 @click.option("--clear", is_flag=True, help="Remove all limits first.")
 def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) -> None:
     """Show or change a person's limits, with today's usage."""
-    from nexi.team.assembly import Quotas, describe_limits, list_limits
+    from nexi.team.postgres.people import Quotas, describe_limits, list_limits
 
     with _open_people() as people:
         person_id = people.find(person)
@@ -257,7 +258,7 @@ def _schedules_group(ctx: click.Context) -> None:
 
     The list has everyone's schedules, without the text of the questions.
     """
-    from nexi.team.assembly import Schedules, name_interval
+    from nexi.team.postgres.schedules import Schedules, name_interval
 
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
@@ -274,7 +275,8 @@ def _schedules_group(ctx: click.Context) -> None:
 @click.option("--at", type=click.DateTime(["%Y-%m-%d %H:%M"]), help="First time, in UTC, as 2026-12-31 07:00. [default: now]")
 def _add_schedule(person: str, question: str, every: str, at: datetime | None) -> None:
     """Schedule a question for a person and print its ID; the answers are among their runs."""
-    from nexi.team.assembly import INTERVALS, Team
+    from nexi.team.assembly import Team
+    from nexi.team.postgres.schedules import INTERVALS
 
     with _open_people() as people:
         person_id, first = people.find(person), at.replace(tzinfo=UTC) if at else None
@@ -287,7 +289,7 @@ def _add_schedule(person: str, question: str, every: str, at: datetime | None) -
 @click.argument("schedule", type=click.IntRange(1), metavar="ID")
 def _remove_schedule(schedule: int) -> None:
     """Remove a schedule."""
-    from nexi.team.assembly import Schedules
+    from nexi.team.postgres.schedules import Schedules
 
     with _open_people() as people:
         Schedules(people.database, SystemClock()).remove(schedule)
@@ -382,7 +384,8 @@ def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ..
 
 @contextmanager
 def _open_people() -> Iterator[People]:
-    from nexi.team.assembly import People, open_database
+    from nexi.team.assembly import open_database
+    from nexi.team.postgres.people import People
 
     with report_errors():
         database = open_database(load_config())

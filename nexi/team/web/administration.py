@@ -19,8 +19,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from nexi.errors import NexiError
-from nexi.team.assembly import People, Quotas, Team, describe_limits, list_limits
+from nexi.team.assembly import Team
 from nexi.team.limits import MAX_NAME_CHARS, MAX_RUNS_LISTED
+from nexi.team.postgres.people import People, Quotas, describe_limits, list_limits
 from nexi.types import Principal
 from nexi.web.guard import address_of, principal_of
 

@@ -27,8 +27,10 @@ from starlette.types import Receive, Scope, Send
 from nexi.app.hosting import MAX_RUNS, RunHost
 from nexi.app.pool import PersonalPool
 from nexi.errors import StoreError
-from nexi.team.assembly import People, PersonPacing, Team
+from nexi.team.assembly import Team
 from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS, MAX_REQUEST_S
+from nexi.team.postgres.limits import PostgresPacing
+from nexi.team.postgres.people import People
 from nexi.team.web import page as team_page
 from nexi.team.web import schedules, shares
 from nexi.team.web.account import AccountDoor
@@ -51,7 +53,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     people, metrics = People(team.database, patience_s=MAX_REQUEST_S), Metrics()
     apps = _PersonalApps(team, metrics, most_runs, wants_login=bool(team.config.oidc_issuer))
     # how often one person may ask, on all servers together
-    pacing = PersonPacing(team.database, team.clock, "person", burst=rules.burst, rate=rules.per_minute / 60)
+    pacing = PostgresPacing(team.database, team.clock, "person", burst=rules.burst, rate=rules.per_minute / 60)
     many = {"per_minute": rules.per_minute * MAX_PEOPLE_PER_ADDRESS, "burst": rules.burst * MAX_PEOPLE_PER_ADDRESS}
     rules = replace(rules, public=(*rules.public, *LOGIN_PATHS, team_page.ACCOUNT_PATH), most_of_one=MAX_OPEN_REQUESTS, **many)
     guard = Middleware(
@@ -91,7 +93,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     return app
 
 
-async def _identify(people: People, pacing: PersonPacing, headers: Headers, scope: Scope) -> Principal:
+async def _identify(people: People, pacing: PostgresPacing, headers: Headers, scope: Scope) -> Principal:
     """Who a request comes from, by its token or by the session in its cookie. Raises Refused."""
     find, secret = people.find_by_token, given_token(headers)
     if not secret:

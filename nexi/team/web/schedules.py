@@ -17,8 +17,8 @@ from starlette.responses import Response
 
 from nexi.app import Nexi
 from nexi.app.request import request_to_dict
-from nexi.team.assembly import INTERVALS, name_interval
 from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
+from nexi.team.postgres.schedules import INTERVALS, name_interval
 from nexi.types import Schedule
 from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, read_body
