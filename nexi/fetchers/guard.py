@@ -117,8 +117,7 @@ class AddressGuard:
             cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
             name = host if port in urls.DEFAULT_PORTS.values() else f"{host}:{port}"
             how = f"if its pages may be read: nexi config add allow_private {name}"
-            fix = ALLOW_FIX if METADATA in reasons.values() else how
-            raise _blocked_error(host, cause, fix)
+            raise _blocked_error(host, cause, ALLOW_FIX if METADATA in reasons.values() else how)
         return usable
 
     def check_all(self, host: str, port: int, addresses: Iterable[str]) -> None:

@@ -318,5 +318,4 @@ def _check_type(content_type: str, url: Url, limits: FetchLimits) -> None:
         raise refuse_format(kind, url.href)
     if not limits.accepts(kind):
         cause, fix = f"its type is {kind}, which this request does not allow", "allow the type, or choose another page"
-        message = f"{url.href[:200]} is not read"
-        raise FetchError(message, reason="content_type", cause=cause, content_type=kind, fix=fix)
+        raise FetchError(f"{url.href[:200]} is not read", reason="content_type", cause=cause, content_type=kind, fix=fix)

@@ -115,8 +115,7 @@ async def create_response(request: Request) -> Response:
         run = await host.submit(question.run)
         output = ResponseOutput(run.id, question, created)
         if question.streams:
-            items = follow_log(host.nexi.runs(), run.id, Mark(), host)
-            return EventStream(format_frames(host.nexi, items, output, question))
+            return EventStream(format_frames(host.nexi, follow_log(host.nexi.runs(), run.id, Mark(), host), output, question))
         return json_reply(output.body("queued"))
     hosted = await host.start(question.run, None if question.run.continues else question.session)
     if question.streams:

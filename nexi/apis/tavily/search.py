@@ -149,8 +149,7 @@ async def _extract_pages(request: Request) -> Response:
         if isinstance(outcome, FetchError):
             failures.append({"url": url, "error": str(outcome)})
         else:
-            text = extract_text(outcome, body.query, body.chunks_per_source)
-            results.append({"url": url, "raw_content": text, "images": []})
+            results.append({"url": url, "raw_content": extract_text(outcome, body.query, body.chunks_per_source), "images": []})
     return json_reply({"results": results, "failed_results": failures, **closing_fields(request, started)})
 
 

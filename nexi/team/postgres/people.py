@@ -141,8 +141,7 @@ class People:
 
     def list_tokens(self, person: str) -> list[StoredToken]:
         sql = "select id, name, scopes, expires, last_used from tokens where person = %(person)s order by created"
-        rows = self._fetch(sql, person=person)
-        return [StoredToken(str(row[0]), row[1], tuple(row[2]), row[3], row[4]) for row in rows]
+        return [StoredToken(str(row[0]), row[1], tuple(row[2]), *row[3:]) for row in self._fetch(sql, person=person)]
 
     def revoke_token(self, token_id: str, person: str | None = None) -> bool:
         """Whether there was such a token; with `person`, among hers."""
@@ -245,8 +244,7 @@ class People:
 
     def take_run(self, person: str, *, is_queued: bool = False) -> str:
         """Count a run that is let in: "", or the quota that is reached, and then nothing is counted."""
-        rows = self._fetch("select take_run(%(person)s, %(is_queued)s)", person=person, is_queued=is_queued)
-        return rows[0][0] or ""
+        return self._fetch("select take_run(%(person)s, %(is_queued)s)", person=person, is_queued=is_queued)[0][0] or ""
 
     def take_call(self, person: str, tokens: int, *, is_new: bool) -> str:
         """Count a model call outside a run: "", or the quota that is reached, and then nothing is counted."""
