@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from nexi.app.assembly import Nexi
 from nexi.app.clock import SystemClock
@@ -22,6 +21,7 @@ from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
+from nexi.ports import Embedder, PersonalState
 from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.people import People
@@ -30,10 +30,7 @@ from nexi.team.postgres.schedules import Schedules
 from nexi.team.postgres.state import PostgresState
 from nexi.types import TEAM
 
-if TYPE_CHECKING:
-    from nexi.ports import Embedder, PersonalState
-
-MakeNexi = Callable[[Config, "PersonalState"], Nexi]
+MakeNexi = Callable[[Config, PersonalState], Nexi]
 
 
 def open_database(config: Config, *, for_requests: bool = False) -> Database:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nexi.apis.search.schema import Limits
 from nexi.apis.search.service import Ports, SearchService
 from nexi.apis.search.settings import FILE, CacheSettings, SearcherSettings, read_settings
+from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
 from nexi.app.pages import read_page
 from nexi.budget import Budget
@@ -21,9 +21,6 @@ from nexi.fetchers.cache import KEPT_EXPIRED_S, CachedFetcher, PageCache
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.searcher import SearchPatience
 from nexi.types import FetchLimits, Page, Query, SearchOutcome
-
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
 
 __all__ = ["build_search_service", "settings_of"]
 
