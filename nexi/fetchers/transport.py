@@ -20,8 +20,9 @@ from msgspec import Struct
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import http2
-from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, is_literal, resolve_host
+from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, resolve_host
 from nexi.net import proxies
+from nexi.net.addresses import is_address
 from nexi.net.trust import MACHINE, Trust
 from nexi.urls import Url
 
@@ -122,7 +123,7 @@ class Transport:
 async def check_resolved(url: Url, guard: AddressGuard, resolve: Resolver) -> None:
     """Check what a name stands for here before another machine, which picks the address, is asked for it. Raises FetchError."""
     try:
-        addresses = [url.host] if is_literal(url.host) else await resolve(url.host, url.port)
+        addresses = [url.host] if is_address(url.host) else await resolve(url.host, url.port)
     except (OSError, FetchError):
         addresses = []  # a name that only the other machine can resolve is its to judge
     guard.check_all(url.host, url.port, addresses)
