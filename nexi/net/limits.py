@@ -27,13 +27,8 @@ class RateLimiter:
         self._clock, self._max_keys, self._evicts = clock, max_keys, evicts
         self._step = 1.0 / rate
         self._slack = (burst - 1) * self._step
-        self._full_at: dict[str, float] = {}
+        self._full_at: dict[str, float] = {}  # of the keys that are remembered, the one not seen for longest first
         self._queues: dict[str, WaitingLine] = {}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys that are remembered, the one not seen for longest first."""
-        return tuple(self._full_at)
 
     async def wait(self, key: str) -> None:
         """Take a token when there is one, in the order of asking. A caller that is cancelled takes none; others move up."""

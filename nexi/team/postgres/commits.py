@@ -11,6 +11,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -102,11 +103,9 @@ class Committer:
         new, appends = [b for b in batches if b.created], [b for b in batches if not b.created]
         errors: dict[str, StoreError | None] = {}
         if len(appends) > 1:
-            try:
+            with suppress(StoreError):
                 committed_runs = self._write(appends)
                 errors |= {batch.run: None for batch in appends if batch.run in committed_runs}
-            except StoreError:
-                pass
         for batch in (*new, *appends):
             if batch.run not in errors:
                 errors[batch.run] = self._write_one(batch)
