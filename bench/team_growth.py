@@ -29,8 +29,9 @@ import httpx2
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.team.assembly import People, Quotas, Team
+from nexi.team.assembly import Team
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People, Quotas
 from nexi.team.web.app import create_team_app
 from nexi.testing import FakeWeb
 from nexi.web.guard import GuardRules

@@ -19,8 +19,8 @@ from typing import Any
 from bench.stores import BATCH, PAGE, Corpus
 from bench.team_load import postgres_cpu
 from nexi.stores.pgvector.store import PgvectorStore
-from nexi.team.assembly import People
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource
 from rig.postgres import PostgresServer, running_postgres
 

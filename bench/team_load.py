@@ -23,8 +23,8 @@ from typing import Any
 
 import httpx2
 
-from nexi.team.assembly import People
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People
 from rig.postgres import PostgresServer, running_postgres
 from rig.team_fleet import MODEL_MS, PAGE_MS, TOWNS, WORKER_RUNS, TeamProcesses, cpu_seconds, running_world, year_of
 

@@ -71,7 +71,6 @@ async def read_apart(
 
 
 async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[str, Any]:
-    """The answer of a worker: what it read, or an error."""
     process = await _start_python(program, *arguments)
     assert process.stdin is not None  # noqa: S101 - they are pipes
     assert process.stdout is not None  # noqa: S101
@@ -84,7 +83,7 @@ async def _run_worker(data: bytes, arguments: list[str], program: str) -> dict[s
         output = await process.stdout.read()
         code = await process.wait()
     finally:
-        await _end_process(process)
+        await end_process(process)
     try:
         answer: dict[str, Any] = json.loads(output)
     except ValueError:
@@ -101,7 +100,7 @@ async def find_protections() -> frozenset[str]:
     try:
         output, _ = await process.communicate()
     finally:
-        await _end_process(process)
+        await end_process(process)
     return frozenset(output.decode("ascii", "replace").split())
 
 
@@ -114,11 +113,12 @@ async def _start_python(program: str, *arguments: str) -> Process:
     )
 
 
-async def _end_process(process: Process) -> None:
+async def end_process(process: Process) -> None:
+    """End a process of its own session with everything that it started."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.kill()
         else:
-            os.killpg(process.pid, signal.SIGKILL)  # also what it started; the group is its own
+            os.killpg(process.pid, signal.SIGKILL)
     if process.returncode is None:
         await asyncio.shield(process.wait())

@@ -34,13 +34,19 @@ class Body(Struct, frozen=True):
 
 async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> Body:
     """The body, decoded, cut at `max_bytes` of either form. Raises FetchError for what cannot be decoded."""
-    inflate = _build_inflater(encoding)
+    name = encoding.strip().lower()
+    if name not in ("", "identity", "x-gzip", *accepted_encodings().split(", ")):
+        raise _decoding_error(f"it is encoded as {name[:60]!r}, which was not offered")
+    inflate = _DECODERS[name]()
     parts: list[bytes] = []
     size = received = 0
     async for chunk in chunks:
         received += len(chunk)
-        # One byte more than the cap tells a body that ends there from one that goes on.
-        part = inflate.feed(chunk, max_bytes + 1 - size)
+        try:
+            # One byte more than the cap tells a body that ends there from one that goes on.
+            part = inflate.feed(chunk, max_bytes + 1 - size)
+        except inflate.errors as error:
+            raise _decoding_error(str(error)) from error
         parts.append(part)
         size += len(part)
         if size > max_bytes or received > max_bytes:
@@ -58,7 +64,9 @@ def accepted_encodings() -> str:
 
 
 class _Decoder:
-    """A body as it came; the others undo an encoding."""
+    """A body as it came; the others undo an encoding. `errors` are what `feed` raises besides FetchError."""
+
+    errors: tuple[type[Exception], ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -69,11 +77,11 @@ class _Decoder:
 
 
 class _Inflater(_Decoder):
+    errors = (zlib.error,)
+
     def __init__(self, wbits: int) -> None:
-        self._wbits = wbits
-        self._zlib = zlib.decompressobj(wbits)
-        self._fed = False
-        self._members = 1
+        self._wbits, self._zlib = wbits, zlib.decompressobj(wbits)
+        self._fed, self._members = False, 1
 
     @property
     def is_complete(self) -> bool:
@@ -81,25 +89,22 @@ class _Inflater(_Decoder):
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         try:
-            try:
-                out = self._zlib.decompress(chunk, room)
-            except zlib.error:
-                # Servers send `deflate` with and without the zlib header; only the first bytes tell.
-                if self._fed or self._wbits != zlib.MAX_WBITS:
-                    raise
-                self._zlib = zlib.decompressobj(_RAW_DEFLATE)
-                out = self._zlib.decompress(chunk, room)
-            self._fed = True
-            # gzip files may be several members one after the other; anything else after the last one is padding.
-            is_gzip = self._wbits == _GZIP
-            while is_gzip and len(out) < room and self._zlib.eof and self._zlib.unused_data.startswith(b"\x1f\x8b"):
-                self._members += 1
-                if self._members > MAX_MEMBERS:
-                    raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
-                rest, self._zlib = self._zlib.unused_data, zlib.decompressobj(self._wbits)
-                out += self._zlib.decompress(rest, room - len(out))
-        except zlib.error as error:
-            raise _decoding_error(str(error)) from error
+            out = self._zlib.decompress(chunk, room)
+        except zlib.error:
+            # Servers send `deflate` with and without the zlib header; only the first bytes tell.
+            if self._fed or self._wbits != zlib.MAX_WBITS:
+                raise
+            self._zlib = zlib.decompressobj(_RAW_DEFLATE)
+            out = self._zlib.decompress(chunk, room)
+        self._fed = True
+        # gzip files may be several members one after the other; anything else after the last one is padding.
+        is_gzip = self._wbits == _GZIP
+        while is_gzip and len(out) < room and self._zlib.eof and self._zlib.unused_data.startswith(b"\x1f\x8b"):
+            self._members += 1
+            if self._members > MAX_MEMBERS:
+                raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
+            rest, self._zlib = self._zlib.unused_data, zlib.decompressobj(self._wbits)
+            out += self._zlib.decompress(rest, room - len(out))
         return out
 
 
@@ -107,7 +112,7 @@ class _Brotli(_Decoder):
     def __init__(self) -> None:
         brotli: Any = import_module("brotli")
         self._brotli: Any = brotli.Decompressor()
-        self._error: type[Exception] = brotli.error
+        self.errors = (brotli.error,)
 
     @property
     def is_complete(self) -> bool:
@@ -115,14 +120,11 @@ class _Brotli(_Decoder):
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         out = bytearray()
-        try:
-            while True:
-                out += self._brotli.process(chunk, output_buffer_limit=max(1, room - len(out)))
-                chunk = b""
-                if len(out) >= room or self.is_complete or self._brotli.can_accept_more_data():
-                    return bytes(out[:room])
-        except self._error as error:
-            raise _decoding_error(str(error)) from error
+        while True:
+            out += self._brotli.process(chunk, output_buffer_limit=max(1, room - len(out)))
+            chunk = b""
+            if len(out) >= room or self.is_complete or self._brotli.can_accept_more_data():
+                return bytes(out[:room])
 
 
 class _Zstd(_Decoder):
@@ -130,7 +132,7 @@ class _Zstd(_Decoder):
         zstandard: Any = import_module("zstandard")
         self._library: Any = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
         self._frame = self._library.decompressobj()
-        self._error: type[Exception] = zstandard.ZstdError
+        self.errors = (zstandard.ZstdError,)
         self._frames = 1
 
     @property
@@ -139,25 +141,19 @@ class _Zstd(_Decoder):
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         out = bytearray()
-        try:
-            for start in range(0, len(chunk), ZSTD_PIECE):
-                out += self._decode_frame(chunk[start : start + ZSTD_PIECE])
-                if len(out) >= room:
-                    break
-        except self._error as error:
-            raise _decoding_error(str(error)) from error
+        for start in range(0, len(chunk), ZSTD_PIECE):
+            piece = chunk[start : start + ZSTD_PIECE]
+            while piece:  # a body may be several frames one after the other
+                if self._frame.eof:
+                    self._frames += 1
+                    if self._frames > MAX_MEMBERS:
+                        raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
+                    self._frame = self._library.decompressobj()
+                out += self._frame.decompress(piece)
+                piece = self._frame.unused_data if self._frame.eof else b""
+            if len(out) >= room:
+                break
         return bytes(out[:room])
-
-    def _decode_frame(self, piece: bytes) -> bytes:
-        """A body may be several frames one after the other."""
-        if self._frame.eof:
-            self._frames += 1
-            if self._frames > MAX_MEMBERS:
-                raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
-            self._frame = self._library.decompressobj()
-        out: bytes = self._frame.decompress(piece)
-        rest = self._frame.unused_data if self._frame.eof else b""
-        return out + self._decode_frame(rest) if rest else out
 
 
 _DECODERS: Mapping[str, Callable[[], _Decoder]] = {
@@ -167,13 +163,6 @@ _DECODERS: Mapping[str, Callable[[], _Decoder]] = {
     "br": _Brotli,
     "zstd": _Zstd,
 }
-
-
-def _build_inflater(encoding: str) -> _Decoder:
-    name = encoding.strip().lower()
-    if name not in ("", "identity", "x-gzip", *accepted_encodings().split(", ")):
-        raise _decoding_error(f"it is encoded as {name[:60]!r}, which was not offered")
-    return _DECODERS[name]()
 
 
 def _decoding_error(cause: str) -> FetchError:

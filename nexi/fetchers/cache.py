@@ -102,9 +102,7 @@ class CachedFetcher:
 
     def __init__(self, inner: ContentFetcher, cache: PageCache, *, check: Callable[[str], object] | None = None) -> None:
         self._inner: Any = inner
-        self._cache = cache
-        self._check = check
-        self.name = inner.name
+        self._cache, self._check, self.name = cache, check, inner.name
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         if self._check:

@@ -28,8 +28,7 @@ class CodeFetcher:
     name = NAME
 
     def __init__(self, root: str, clock: Clock) -> None:
-        self._root = Path(root).expanduser()
-        self._clock = clock
+        self._root, self._clock = Path(root).expanduser(), clock
 
     async def fetch(self, url: str, limits: FetchLimits) -> Page:
         if not url.startswith(SCHEME):

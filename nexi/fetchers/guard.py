@@ -22,6 +22,7 @@ import msgspec
 
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
+from nexi.net.addresses import is_address
 from nexi.urls import Url
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -96,7 +97,7 @@ class AddressGuard:
             raise _blocked_error(page.origin, "it carries a user name or password", "use the URL without credentials")
         if page.port in _TABLE.ports and not self._is_allowed_name(page.host, page.port, with_port=True):
             raise _blocked_error(page.href, f"port {page.port} belongs to another protocol", ALLOW_FIX)
-        if is_literal(page.host):
+        if is_address(page.host):
             self.usable_addresses(page.host, page.port, [page.host])
         return page
 
@@ -117,8 +118,7 @@ class AddressGuard:
             cause = ", ".join(f"{address} is {reason}" for address, reason in reasons.items()) or "the name has no address"
             name = host if port in urls.DEFAULT_PORTS.values() else f"{host}:{port}"
             how = f"if its pages may be read: nexi config add allow_private {name}"
-            fix = ALLOW_FIX if METADATA in reasons.values() else how
-            raise _blocked_error(host, cause, fix)
+            raise _blocked_error(host, cause, ALLOW_FIX if METADATA in reasons.values() else how)
         return usable
 
     def check_all(self, host: str, port: int, addresses: Iterable[str]) -> None:
@@ -147,7 +147,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        resolved = [host] if is_literal(host) else await self._resolve(host, port)
+        resolved = [host] if is_address(host) else await self._resolve(host, port)
         *firsts, last = self._guard.usable_addresses(host, port, resolved)
         for address in firsts:
             try:
@@ -222,14 +222,6 @@ def _parse_host(entry: str) -> tuple[str, int | None]:
         raise ValueError("more than a host and a port")
     has_port = not bare_ipv6 and entry.rpartition(":")[2].isdecimal() and not entry.endswith("]")
     return url.host, url.port if has_port else None
-
-
-def is_literal(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 def _blocked_error(what: str, cause: str, fix: str) -> FetchError:

@@ -87,9 +87,7 @@ class HttpFetcher:
         transport: Transport | None = None,
         ocr_languages: str = "",
     ) -> None:
-        self._guard = guard
-        self._ocr_languages = ocr_languages
-        self._clock = clock
+        self._guard, self._clock, self._ocr_languages = guard, clock, ocr_languages
         self._headers = {
             "User-Agent": user_agent,
             "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9,application/json;q=0.9,"
@@ -196,7 +194,7 @@ class HttpFetcher:
         """One request: what was read, the URL it redirects to, or None for what has not changed."""
         with pause_timeout(timer):  # the pace is ours, so the site is not blamed for it
             await self._pacer.wait(url.host)
-        async with self._transport.get(url, {**self._headers, **validators}) as answer:
+        async with self._transport.ask(url, {**self._headers, **validators}) as answer:
             if target := _redirect_target(answer, url):
                 return target
             if answer.status == 304 and validators:
@@ -241,7 +239,7 @@ class HttpFetcher:
                     current = self._guard.check_url(target)
                     if is_paced:
                         await self.admit(current)
-                    async with self._transport.get(current, {**self._headers, **headers}) as answer:
+                    async with self._transport.ask(current, {**self._headers, **headers}) as answer:
                         if target := _redirect_target(answer, current):
                             continue
                         if not 200 <= answer.status < 300:
@@ -320,5 +318,4 @@ def _check_type(content_type: str, url: Url, limits: FetchLimits) -> None:
         raise refuse_format(kind, url.href)
     if not limits.accepts(kind):
         cause, fix = f"its type is {kind}, which this request does not allow", "allow the type, or choose another page"
-        message = f"{url.href[:200]} is not read"
-        raise FetchError(message, reason="content_type", cause=cause, content_type=kind, fix=fix)
+        raise FetchError(f"{url.href[:200]} is not read", reason="content_type", cause=cause, content_type=kind, fix=fix)

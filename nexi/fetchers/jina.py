@@ -110,7 +110,6 @@ class JinaFetcher:
 
 
 def _parse_reader(url: str, text: str, limits: FetchLimits) -> Page:
-    """The reader's text form as a Page."""
     head, mark, body = text.partition(_BODY)
     fields = dict(_HEAD.findall(head)) if mark else {}
     body = (body if mark else text).strip()

@@ -79,8 +79,7 @@ def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is
     head = data[:HEAD_BYTES]
     visible = f"{content.title}\n{text}"
     if _CHALLENGE.search(visible) or (len(text) < BARE and _CHALLENGE_CODE.search(head)):
-        fix = OTHER_FIX if is_rendered else BROWSER_FIX
-        raise _obstacle_error(url, _IS_CHALLENGE, fix)
+        raise _obstacle_error(url, _IS_CHALLENGE, OTHER_FIX if is_rendered else BROWSER_FIX)
     if _PASSWORD.search(head) or (_LOGIN_PATH.search(final) and not _LOGIN_PATH.search(url)):
         raise _obstacle_error(url, _BLOCKED[401], LOGIN_FIX)
     # Of a page that a browser has rendered, scripts have written what they write.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 from urllib.parse import unquote, urlsplit
 
@@ -20,8 +20,9 @@ from msgspec import Struct
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import http2
-from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, is_literal, resolve_host
+from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, resolve_host
 from nexi.net import proxies
+from nexi.net.addresses import is_address
 from nexi.net.trust import MACHINE, Trust
 from nexi.urls import Url
 
@@ -62,23 +63,14 @@ class Transport:
         self._without_http2: set[str] = set()
         self._opening = asyncio.Lock()
 
-    def get(self, url: Url, headers: Mapping[str, str]) -> AbstractAsyncContextManager[TransportAnswer]:
-        """The answer to one GET; leaving the block early closes the connection. Raises FetchError."""
-        return self._ask("GET", url, headers)
-
-    def post(self, url: Url, headers: Mapping[str, str], body: bytes) -> AbstractAsyncContextManager[TransportAnswer]:
-        """The answer to one POST. Raises FetchError."""
-        return self._ask("POST", url, headers, body)
-
     @asynccontextmanager
-    async def _ask(
-        self, method: str, url: Url, headers: Mapping[str, str], body: bytes | None = None
-    ) -> AsyncIterator[TransportAnswer]:
+    async def ask(self, url: Url, headers: Mapping[str, str], body: bytes | None = None) -> AsyncIterator[TransportAnswer]:
+        """The answer to one GET, or to one POST of a body; leaving the block early closes the connection. Raises FetchError."""
         by_proxy = self._proxy is not None and not urls.bypasses_proxy(url, self._no_proxy)
         if by_proxy:
             await check_resolved(url, self._guard, self._resolve)
         request = httpcore2.Request(
-            method,
+            "GET" if body is None else "POST",
             httpcore2.URL(scheme=url.scheme, host=url.host, port=url.explicit_port, target=url.target),
             headers=[("Host", url.authority), *headers.items()],
             content=body,
@@ -131,7 +123,7 @@ class Transport:
 async def check_resolved(url: Url, guard: AddressGuard, resolve: Resolver) -> None:
     """Check what a name stands for here before another machine, which picks the address, is asked for it. Raises FetchError."""
     try:
-        addresses = [url.host] if is_literal(url.host) else await resolve(url.host, url.port)
+        addresses = [url.host] if is_address(url.host) else await resolve(url.host, url.port)
     except (OSError, FetchError):
         addresses = []  # a name that only the other machine can resolve is its to judge
     guard.check_all(url.host, url.port, addresses)

@@ -46,7 +46,7 @@ class WebhookSender:
                 "webhook-signature": f"v1,{base64.b64encode(signature.digest()).decode()}",
             }
             try:
-                async with asyncio.timeout(TIMEOUT_S), self._transport.post(target, headers, body) as answer:
+                async with asyncio.timeout(TIMEOUT_S), self._transport.ask(target, headers, body) as answer:
                     status = answer.status
             except TimeoutError as error:
                 raise FetchError(f"{target.host} did not answer", reason="timeout", retryable=True) from error

@@ -20,6 +20,15 @@ def is_loopback_host(host: str) -> bool:
     return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
+def is_address(host: str) -> bool:
+    """Whether a host is an IP address and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def is_loopback_url(url: str) -> bool:
     """Whether a URL leads to this machine."""
     try:

@@ -24,18 +24,11 @@ class RateLimiter:
     """
 
     def __init__(self, clock: Clock, *, burst: float, rate: float, max_keys: int = MAX_KEYS, evicts: bool = False) -> None:
-        self._clock = clock
+        self._clock, self._max_keys, self._evicts = clock, max_keys, evicts
         self._step = 1.0 / rate
         self._slack = (burst - 1) * self._step
-        self._max_keys = max_keys
-        self._evicts = evicts
-        self._full_at: dict[str, float] = {}
+        self._full_at: dict[str, float] = {}  # of the keys that are remembered, the one not seen for longest first
         self._queues: dict[str, WaitingLine] = {}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys that are remembered, the one not seen for longest first."""
-        return tuple(self._full_at)
 
     async def wait(self, key: str) -> None:
         """Take a token when there is one, in the order of asking. A caller that is cancelled takes none; others move up."""
@@ -64,8 +57,7 @@ class WaitingLine:
     """Callers that wait for a token of one key; the one that holds the lock is next."""
 
     def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.waiting = 0
+        self.lock, self.waiting = asyncio.Lock(), 0
 
 
 @asynccontextmanager

@@ -33,9 +33,7 @@ class FileBreaker:
     """The Breaker port. `marks` tell one set-up of a backend from another: what a wrong key did ends with the key."""
 
     def __init__(self, path: Path, *, clock: Clock, marks: Mapping[str, str] | None = None) -> None:
-        self._path = path
-        self._clock = clock
-        self._marks = dict(marks or {})
+        self._path, self._clock, self._marks = path, clock, dict(marks or {})
         self._memory: States = {}
 
     async def admit(self, backend: str) -> State:

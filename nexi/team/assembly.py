@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 from nexi.app.assembly import Nexi
 from nexi.app.clock import SystemClock
@@ -22,42 +21,25 @@ from nexi.app.pool import PersonalPool
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.config import Config
 from nexi.errors import ConfigError, StoreError
-from nexi.team.limits import DEFAULT_LEASE_S, MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
+from nexi.ports import Embedder, PersonalState
+from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_READY_S, MAX_REQUEST_S, MAX_RETRY_S
 from nexi.team.postgres.database import Database
-from nexi.team.postgres.limits import PostgresPacing as PersonPacing
-from nexi.team.postgres.people import SCOPES, People, Quotas, describe_limits, list_limits
-from nexi.team.postgres.runs import RunPicker, prune_expired
-from nexi.team.postgres.schedules import INTERVALS, Schedules, name_interval
+from nexi.team.postgres.people import People
+from nexi.team.postgres.runs import QUEUE_NOTICE
+from nexi.team.postgres.schedules import Schedules
 from nexi.team.postgres.state import PostgresState
 from nexi.types import TEAM
 
-if TYPE_CHECKING:
-    from nexi.ports import Embedder, PersonalState
-
-__all__ = [
-    "INTERVALS",
-    "SCOPES",
-    "People",
-    "PersonPacing",
-    "Quotas",
-    "Schedules",
-    "Team",
-    "describe_limits",
-    "list_limits",
-    "name_interval",
-    "open_database",
-]
-
-MakeNexi = Callable[[Config, "PersonalState"], Nexi]
+MakeNexi = Callable[[Config, PersonalState], Nexi]
 
 
-def open_database(config: Config, *, lease_s: float = DEFAULT_LEASE_S, for_requests: bool = False) -> Database:
+def open_database(config: Config, *, for_requests: bool = False) -> Database:
     """The database of the config, with its schema up to date. Requests wait for it less long than runs. Raises ConfigError."""
     if not config.database_url:
         raise ConfigError(
             "there is no database for a team server", cause="database_url is not set", fix="set NEXI_DATABASE_URL"
         )
-    return Database(config.database_url, lease_s=lease_s, retry_s=MAX_REQUEST_S if for_requests else MAX_RETRY_S).open()
+    return Database(config.database_url, retry_s=MAX_REQUEST_S if for_requests else MAX_RETRY_S).open()
 
 
 class Team:
@@ -65,8 +47,7 @@ class Team:
 
     def __init__(self, config: Config, database: Database, *, make_nexi: MakeNexi | None = None) -> None:
         self.config, self.database = config, database
-        self.people, self.picker = People(database), RunPicker(database)
-        self.clock = SystemClock()
+        self.people, self.clock = People(database), SystemClock()
         self._local_embedders: dict[str, Embedder | None] = {}  # loaded once for everybody
         self._make_nexi = make_nexi or (lambda personal, state: Nexi(personal, state=state))
         self._nexis = PersonalPool(self.build_nexi, max_open=MAX_OPEN_PEOPLE, max_idle_s=MAX_IDLE_PERSON_S)
@@ -78,9 +59,7 @@ class Team:
     def state_of(self, owner: str) -> PostgresState:
         from nexi.stores.pgvector.store import PgvectorStore
 
-        knowledge = PgvectorStore(self.database, None if owner == TEAM else owner)
-        open_knowledge = partial(PgvectorStore, self.database)  # of another person
-        return PostgresState(self.database, owner, self.clock, knowledge, self._local_embedders, open_knowledge)
+        return PostgresState(self.database, owner, self.clock, partial(PgvectorStore, self.database), self._local_embedders)
 
     def remove_person(self, person: str) -> None:
         """Delete a person with everything of hers: in the database, in Qdrant, and in her folder on this machine. It blocks."""
@@ -116,15 +95,10 @@ class Team:
         except (StoreError, TimeoutError):
             return "no database"
 
-    async def prune_expired(self) -> None:
-        """Delete runs and pages beyond what the config keeps. Raises StoreError."""
-        keep_days, max_mb = self.config.runs_keep_days, self.config.pages_max_mb
-        await self.database.in_thread(prune_expired, self.database, keep_days, max_mb)
-
     async def submit_due(self) -> None:
         """Ask the scheduled questions whose time has come. Raises StoreError."""
         if await self.database.in_thread(Schedules(self.database, self.clock).submit_due):
-            self.picker.announce()
+            self.database.announce(QUEUE_NOTICE)
 
     def add_schedule(self, owner: str, question: str, every: timedelta, first: datetime | None = None) -> int:
         """Ask a question again and again for a person, by its id; it blocks. Raises StoreError."""
@@ -132,11 +106,11 @@ class Team:
         schedules = Schedules(self.database, self.clock)
         return schedules.add(owner, question, request.mode, request_to_dict(request), every=every, first=first)
 
-    def queue_of(self, owner: str) -> TeamRunQueue:
-        return TeamRunQueue(self, owner)
+    def queue_of(self, owner: str) -> _TeamRunQueue:
+        return _TeamRunQueue(self, owner)
 
 
-class TeamRunQueue:
+class _TeamRunQueue:
     """Hands the runs of one person to the workers."""
 
     def __init__(self, team: Team, owner: str) -> None:
@@ -145,10 +119,10 @@ class TeamRunQueue:
     async def submit(self, request: RunRequest) -> str:
         """A new run, by its id. Raises StoreError."""
         run_id = await asyncio.to_thread(self._runs.submit, request.question, request.mode, request_to_dict(request))
-        self._team.picker.announce()
+        self._team.database.announce(QUEUE_NOTICE)
         return run_id
 
     async def resubmit(self, run_id: str) -> None:
         """Let a worker go on with a run that was left. Raises StoreError."""
         await asyncio.to_thread(self._runs.resubmit, run_id)
-        self._team.picker.announce()
+        self._team.database.announce(QUEUE_NOTICE)

@@ -20,7 +20,7 @@ from nexi.tasks import cancel_until_ended
 from nexi.team.assembly import Team
 from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS, MAX_LOSSES, MAX_LOST_FACTOR
 from nexi.team.postgres.limits import forget_idle_limits
-from nexi.team.postgres.runs import ClaimedRun, PostgresRunLog
+from nexi.team.postgres.runs import QUEUE_NOTICE, ClaimedRun, PostgresRunLog, pick_run, prune_expired
 from nexi.types import StopReason, Usage
 
 log = logging.getLogger("nexi.work")
@@ -66,32 +66,32 @@ class TeamWorker:
         while True:
             try:
                 while self._registry.active < self._max_runs * MAX_LOST_FACTOR:
-                    run = await asyncio.to_thread(self._team.picker.pick, is_lost=self._registry.is_full)
+                    run = await asyncio.to_thread(pick_run, self._team.database, is_lost=self._registry.is_full)
                     if run is None:
                         break
                     self._begin(*run)
             except StoreError as error:
                 log.warning("the queue was interrupted", extra={"why": str(error)})
-            await self._team.picker.wait(LOOK_EVERY_S)
+            await self._team.database.wait_for_notice(QUEUE_NOTICE, LOOK_EVERY_S)
 
     def _begin(self, run_id: str, owner: str) -> None:
         def end(_: object) -> None:
             self._picked.discard(run_id)
-            self._team.picker.wake()
+            self._team.database.wake_waiters(QUEUE_NOTICE)
 
         if run_id not in self._picked:
             self._picked.add(run_id)
             self._registry.spawn(self._run_or_resume(run_id, owner)).add_done_callback(end)
 
     async def _do_chores(self) -> None:
-        turn = 0
+        turn, database, config = 0, self._team.database, self._team.config
         while True:
             try:
                 await self._team.submit_due()
                 if turn % FORGET_TURNS == 0:
-                    await self._team.database.in_thread(forget_idle_limits, self._team.database)
+                    await database.in_thread(forget_idle_limits, database)
                 if turn % PRUNE_TURNS == PRUNE_TURNS - 1:
-                    await self._team.prune_expired()
+                    await database.in_thread(prune_expired, database, config.runs_keep_days, config.pages_max_mb)
             except Exception as error:  # noqa: BLE001 - the edge of a background task: the next turn tries again
                 log.warning("chores failed", extra={"why": str(error)})
             turn += 1

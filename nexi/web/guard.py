@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
-import ipaddress
 import logging
 import math
 import re
@@ -25,7 +24,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nexi.errors import NexiError
-from nexi.net.addresses import is_loopback_host
+from nexi.net.addresses import is_address, is_loopback_host
 from nexi.net.limits import RateLimiter
 from nexi.ports import Clock
 from nexi.types import Principal
@@ -194,7 +193,7 @@ class RequestGuard:
         match = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
         host = match[1].strip("[]").lower().rstrip(".") if match else ""
         is_known = host in self._rules.hosts or host == bound.strip("[]").lower() or is_loopback_host(host)
-        is_harmless = not is_loopback_host(bound) and (_is_address(host) or "." not in host)
+        is_harmless = not is_loopback_host(bound) and (is_address(host) or "." not in host)
         if match is None or not (is_known or is_harmless):
             fix = "call it by its address, or name the host in serve_hosts"
             raise Refused(Problem(421, "host_refused", "the Host header names no host of this server", fix))
@@ -317,11 +316,3 @@ def unauthorized() -> Refused:
 
 def _too_large(most: int) -> Refused:
     return Refused(Problem(413, "too_large", f"the body is larger than {most:,} bytes", "send less"))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

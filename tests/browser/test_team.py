@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from nexi.team.assembly import People, Quotas
+from nexi.team.postgres.people import People, Quotas
 from tests.browser.scene import Watched
 from tests.browser.test_looks import PHONE, SCAN, STICKING_OUT, TAGS, axe
 from tests.team.world import QUESTION, ServedTeam, running_provider, serving_team

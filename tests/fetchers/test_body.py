@@ -58,7 +58,7 @@ async def test_a_bomb_is_cut_at_the_cap(encoding: str) -> None:
 
 @every_encoding
 async def test_no_step_of_inflating_gives_more_than_there_is_room_for(encoding: str) -> None:
-    decoder = body._build_inflater(encoding)
+    decoder = body._DECODERS[encoding]()
     assert len(decoder.feed(ENCODERS[encoding](b"a" * 20_000_000), 1_000)) <= 1_000
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import guard as guard_module
-from nexi.fetchers.guard import AddressGuard, GuardedBackend, forbidden_reason, is_literal, resolve_host
+from nexi.fetchers.guard import AddressGuard, GuardedBackend, forbidden_reason, resolve_host
+from nexi.net.addresses import is_address
 from tests.raising import has_code
 
 FORBIDDEN = {
@@ -405,7 +406,7 @@ def test_what_is_no_address_is_never_connected_to() -> None:
     with pytest.raises(FetchError) as refusal:
         AddressGuard().usable_addresses("odd.test", 80, ["10.0.0.300"])
     assert refusal.value.cause == "10.0.0.300 is not an address"
-    assert [is_literal(host) for host in ("10.0.0.30", "::1", "10.0.0.300")] == [True, True, False]
+    assert [is_address(host) for host in ("10.0.0.30", "::1", "10.0.0.300")] == [True, True, False]
 
 
 def test_a_name_without_an_address_is_refused() -> None:

@@ -60,7 +60,7 @@ async def first_cause(answer: Callable[[Stream], Awaitable[None]]) -> str:
     async with secure_site({"/": answer}) as site, no_leaks():
         transport = Transport(AddressGuard(["127.0.0.1"]), trust=TRUST)
         with pytest.raises(FetchError) as caught:
-            async with transport.get(urls.parse(site.url()), {}) as got:
+            async with transport.ask(urls.parse(site.url()), {}) as got:
                 await read_body(got.chunks, "", 1_000)
         await transport.aclose()
         return caught.value.cause
@@ -279,9 +279,9 @@ async def test_whatever_has_no_end_meets_the_deadline(endless: Callable[[Stream]
 async def test_a_page_given_up_does_not_harm_the_next_on_the_same_connection() -> None:
     async with secure_site({"/slow": drip, "/": PAGE}) as site, no_leaks():
         transport = Transport(AddressGuard(["127.0.0.1"]), trust=TRUST, cancel_timeout_s=120.0)
-        async with transport.get(urls.parse(site.url("/slow")), {}) as got:
+        async with transport.ask(urls.parse(site.url("/slow")), {}) as got:
             first = await anext(got.chunks)
-        async with transport.get(urls.parse(site.url()), {}) as got:
+        async with transport.ask(urls.parse(site.url()), {}) as got:
             body = (await read_body(got.chunks, "", 1_000)).data
         await transport.aclose()
     assert (first, body, site.resets, site.connections) == (b"<p>", PAGE, ["/slow"], 1)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from nexi.team.assembly import Quotas
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import Quotas
 from nexi.team.web.account import AccountDoor
 from nexi.team.web.administration import AdministrationDoor
 from nexi.types import RunAudience, Space

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nexi.cli import main
-from nexi.team.assembly import People
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People
 
 
 @pytest.fixture

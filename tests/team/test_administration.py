@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from nexi.team.assembly import Quotas
+from nexi.team.postgres.people import Quotas
 from tests.team.world import ServedTeam, serving_team
 
 

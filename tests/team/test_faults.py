@@ -14,8 +14,8 @@ import pytest
 from evals.doors import Doors, Fuzzer, Judge
 from nexi.errors import StoreError
 from nexi.events import ModelAsked, RunFinished, RunStarted
-from nexi.team.assembly import People
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People
 from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage

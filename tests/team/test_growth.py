@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def counting(postgres: Any) -> Iterator[CountingDatabase]:
 
 
 def state_of(database: Database, owner: str) -> PostgresState:
-    return PostgresState(database, owner, FakeClock(), PgvectorStore(database, owner))
+    return PostgresState(database, owner, FakeClock(), partial(PgvectorStore, database))
 
 
 def count_reads(database: CountingDatabase, act: Callable[[], Any]) -> int:

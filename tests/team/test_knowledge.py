@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from nexi import cli
-from nexi.team.assembly import People
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People
 from nexi.types import TEAM
 from tests.conftest import REFUSED
 from tests.team.world import ServedTeam, serving_team
@@ -113,7 +113,7 @@ def test_an_administrator_keeps_the_shared_pages_by_command(
 async def test_an_export_has_the_pages_of_a_person_and_deleting_her_deletes_them(
     database: Database, make_person: Callable[..., str]
 ) -> None:
-    from nexi.stores.pgvector import PgvectorStore
+    from nexi.stores.pgvector.store import PgvectorStore
     from nexi.types import Chunk, IndexedPage, StoredSource
 
     ada, people = make_person("Ada"), People(database)

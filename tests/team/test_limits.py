@@ -21,9 +21,10 @@ from nexi.errors import BackendError, NexiError
 from nexi.fetchers import Settings
 from nexi.net.suspensions import FileBreaker
 from nexi.ports import Breaker
-from nexi.team.assembly import Schedules, Team
+from nexi.team.assembly import Team
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
+from nexi.team.postgres.schedules import Schedules
 from nexi.testing import FakeClock, ScriptedLLM, answering
 from nexi.web.guard import GuardRules
 from tests.team.world import QUESTION, serving_team

@@ -7,14 +7,15 @@ import json
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nexi.errors import NexiError, StoreError
-from nexi.team.assembly import People, Quotas
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People, Quotas
 from nexi.types import Principal
 from tests.team.world import QUESTION, ServedTeam, ask, serving_team
 
@@ -27,6 +28,7 @@ async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
 
 @pytest.fixture
 def people(database: Database) -> People:
+    database.fetch("delete from people")  # a name is given once
     return People(database)
 
 
@@ -94,10 +96,10 @@ def test_names_of_people_who_sign_in_are_told_apart_and_hide_nothing(people: Peo
 
 
 def test_a_name_that_somebody_has_is_not_given_twice(people: People) -> None:
-    people.add_with_new_name("Ada of the names")
+    people.add("Ada of the names")
     for name in ("Ada of the names", "ada OF the names", people.find("Ada of the names")):
         with pytest.raises(NexiError, match=f"there is already a person named {name}"):
-            people.add_with_new_name(name)
+            people.add(name)
 
 
 def test_of_several_who_ask_for_a_name_at_once_one_gets_it(people: People) -> None:
@@ -107,7 +109,7 @@ def test_of_several_who_ask_for_a_name_at_once_one_gets_it(people: People) -> No
 
     def add(_: int) -> str:
         with suppress(NexiError):
-            people.add_with_new_name("Twin")
+            people.add("Twin")
             return "Twin"
         return ""
 
@@ -183,11 +185,11 @@ def test_a_run_may_use_what_is_left_of_the_quotas(
 
 @pytest.fixture
 def served_state(database: Database) -> Callable[[str], Any]:
-    from nexi.stores.pgvector import PgvectorStore
+    from nexi.stores.pgvector.store import PgvectorStore
     from nexi.team.postgres.state import PostgresState
     from nexi.testing import FakeClock
 
-    return lambda person: PostgresState(database, person, FakeClock(), PgvectorStore(database, person))
+    return lambda person: PostgresState(database, person, FakeClock(), partial(PgvectorStore, database))
 
 
 async def test_a_person_can_take_everything_along_and_leave_nothing(

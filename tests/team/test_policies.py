@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
 from nexi.errors import ConfigError, StoreError
 from nexi.events import PageFetched, RunStarted
-from nexi.stores.pgvector import PgvectorStore
+from nexi.stores.pgvector.store import PgvectorStore
 from nexi.team.postgres import runs as runs_module
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.state import PostgresState
@@ -39,7 +40,7 @@ PERSONAL = {
 
 
 def state_of(database: Database, owner: str) -> PostgresState:
-    return PostgresState(database, owner, FakeClock(), PgvectorStore(database, owner))
+    return PostgresState(database, owner, FakeClock(), partial(PgvectorStore, database))
 
 
 async def keep_everything_of(database: Database, owner: str) -> str:

@@ -15,7 +15,7 @@ from nexi.runs.log_format import check_run_id
 from nexi.team.postgres.commits import FactBatch
 from nexi.team.postgres.database import Database
 from nexi.team.postgres.people import People, Quotas
-from nexi.team.postgres.runs import QUOTA_STOP, PostgresRuns, RunPicker
+from nexi.team.postgres.runs import QUEUE_NOTICE, QUOTA_STOP, PostgresRuns, pick_run
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage
 from tests.raising import has_code
@@ -237,27 +237,28 @@ def test_the_next_run_is_that_of_the_person_with_the_fewest_and_lost_ones_come_f
         owner: [stores[owner].submit("why?", "search", {}) for _ in range(count)]
         for owner, count in ((ada, 6), (bob, 2), (eve, 2))
     }
-    picker = RunPicker(database)
-    picks = [picker.pick() for _ in range(5)]
+    picks = [pick_run(database) for _ in range(5)]
     assert picks == [(runs[owner][n], owner) for owner, n in ((ada, 0), (bob, 0), (eve, 0), (ada, 1), (bob, 1))]
-    assert picker.pick(is_lost=True) is None
+    assert pick_run(database, is_lost=True) is None
     lost = {"run": runs[ada][0]}
     database.fetch("update runs set state = 'running', lease_until = now(), queued_at = now() where run = %(run)s", lost)
-    assert picker.pick(is_lost=True) == (runs[ada][0], ada)
-    assert [picker.pick() for _ in range(5)] == [*((run_id, ada) for run_id in runs[ada][2:]), None]  # Eve may have one at once
+    assert pick_run(database, is_lost=True) == (runs[ada][0], ada)
+    assert [pick_run(database) for _ in range(5)] == [
+        *((run_id, ada) for run_id in runs[ada][2:]),
+        None,
+    ]  # Eve may have one at once
 
 
 async def test_a_worker_waits_until_it_is_told_that_there_is_a_run_or_room(database: Database) -> None:
-    picker = RunPicker(database)
-    waiting = asyncio.create_task(picker.wait(120.0))
+    waiting = asyncio.create_task(database.wait_for_notice(QUEUE_NOTICE, 120.0))
     await let_others_work()
     assert not waiting.done()
-    picker.wake()
+    database.wake_waiters(QUEUE_NOTICE)
     await asyncio.wait_for(waiting, 120.0)
-    waiting = asyncio.create_task(picker.wait(600.0))
+    waiting = asyncio.create_task(database.wait_for_notice(QUEUE_NOTICE, 600.0))
     async with asyncio.timeout(120):
         while not waiting.done():  # it may not listen yet
-            picker.announce()
+            database.announce(QUEUE_NOTICE)
             await asyncio.sleep(0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from nexi.app.request import RunLimits, RunRequest
 from nexi.config import Config
 from nexi.errors import NexiError, StoreError
 from nexi.events import ModelReplied, RunFailed, RunFinished, RunStarted, Warned
-from nexi.stores.pgvector import PgvectorStore
-from nexi.team.assembly import People, Quotas
+from nexi.stores.pgvector.store import PgvectorStore
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People, Quotas
 from nexi.team.postgres.runs import QUOTA_STOP, PostgresRuns
 from nexi.team.postgres.state import PostgresState
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM
@@ -35,7 +36,7 @@ async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
 
 
 def state_of(database: Database, owner: str) -> PostgresState:
-    return PostgresState(database, owner, FakeClock(), PgvectorStore(database, owner))
+    return PostgresState(database, owner, FakeClock(), partial(PgvectorStore, database))
 
 
 def take_at_once(database: Database, owner: str, *, is_queued: bool = False) -> list[str]:

@@ -15,9 +15,10 @@ import pytest
 from nexi.app import RunRequest
 from nexi.errors import StoreError
 from nexi.events import RunFinished, RunStarted
-from nexi.team.assembly import People, Team
+from nexi.team.assembly import Team
 from nexi.team.limits import MAX_REQUEST_S
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People
 from nexi.team.postgres.runs import PostgresRuns
 from nexi.testing import FakeClock
 from rig.silent_proxy import SilentProxy, running_proxy

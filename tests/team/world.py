@@ -20,8 +20,9 @@ from starlette.applications import Starlette
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.team.assembly import People, Team
+from nexi.team.assembly import Team
 from nexi.team.postgres.database import Database
+from nexi.team.postgres.people import People
 from nexi.team.web.app import create_team_app
 from nexi.team.worker import TeamWorker
 from nexi.testing import FakeWeb

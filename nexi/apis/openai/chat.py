@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.apis.openai import shapes
+from nexi.apis.openai.chat_tasks import reply_without_search
 from nexi.app import Nexi, RunResult, Session
 from nexi.app.hosting import HostedRun, RunHost
 from nexi.errors import NexiError
@@ -99,7 +100,7 @@ async def _create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
     chat = parse_chat_request(await read_body(request, ChatBody), request.headers.get("user-agent", ""))
     created = int(host.nexi.clock.now().timestamp())
-    if reply := await chat.reply_without_search(host.nexi):
+    if reply := await reply_without_search(host.nexi, chat):
         name, text = uuid.uuid4().hex[:12], rename_fences(reply.text)
         if not chat.streams:
             return json_reply(_completion_body(name, chat, created, text, [], Answer(text), reply.usage))
@@ -113,7 +114,14 @@ async def _create_completion(request: Request) -> Response:
     hosted = await host.start(chat.run, chat.session)
     if chat.streams:
         return EventStream(_stream_chunks(host.nexi, hosted, chat, created))
-    return json_reply(await build_completion(host.nexi, await wait_while_connected(request, hosted), chat, created))
+    result = await wait_while_connected(request, hosted)
+    answer, shown = result.answer, shapes.AnswerText(chat, result.facts)
+    written = await chat.finish_text(host.nexi, answer.text, result.finished)
+    text, usage = shown.finish(written.text), result.finished.usage + written.usage
+    marks = _nest_marks(shown.cite(answer.sources))
+    answer = replace(answer, stop=StopReason.CONTEXT_LIMIT if shown.limit.is_cut else answer.stop)
+    body = _completion_body(result.id, chat, created, text + shown.close(answer.sources), marks, answer, usage)
+    return json_reply({**body, "nexi": shapes.nexi_field(result.finished, chat)})
 
 
 def parse_chat_request(body: ChatBody, user_agent: str = "") -> _ChatRequest:
@@ -152,17 +160,6 @@ async def wait_while_connected(request: Request, hosted: HostedRun) -> RunResult
         leaving.cancel()
         await hosted.cancel()
         await asyncio.gather(ending, leaving, return_exceptions=True)  # how the run of one who left ended is in its log
-
-
-async def build_completion(nexi: Nexi, result: RunResult, chat: _ChatRequest, created: int) -> dict[str, Any]:
-    """The object of a finished run. Raises LLMError where its JSON could not be written."""
-    answer, text = result.answer, shapes.AnswerText(chat, result.facts)
-    reply = await chat.finish_text(nexi, answer.text, result.finished)
-    shown, usage = text.finish(reply.text), result.finished.usage + reply.usage
-    marks = _nest_marks(text.cite(answer.sources))
-    answer = replace(answer, stop=StopReason.CONTEXT_LIMIT if text.limit.is_cut else answer.stop)
-    body = _completion_body(result.id, chat, created, shown + text.close(answer.sources), marks, answer, usage)
-    return {**body, "nexi": shapes.nexi_field(result.finished, chat)}
 
 
 def _completion_body(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 
-from nexi.app import Nexi, RunRequest
+from nexi.apis.openai.shapes import ModelRequest
+from nexi.app import Nexi
 from nexi.types import Message, Reply
 
 __all__ = ["reply_without_search"]
@@ -68,23 +68,24 @@ def is_small_talk(text: str) -> bool:
     return bool(_SMALL_TALK.fullmatch(words))
 
 
-async def reply_without_search(
-    nexi: Nexi, run: RunRequest, earlier: Sequence[Message], *, searches: bool, max_tokens: int | None
-) -> Reply | None:
-    """The reply to a message that needs no search; None for a question. Raises LLMError.
+async def reply_without_search(nexi: Nexi, request: ModelRequest) -> Reply | None:
+    """The reply to a message that needs no search; None for a question, and where a function is forced. Raises LLMError.
 
     A client that knows its message to be a task says so: then `searches` is False.
     """
-    question, instructions = run.question, run.system_prompt
-    if searches and is_small_talk(question):
-        return Reply(SMALL_TALK_REPLY)
-    if searches and not is_chat_task(question, instructions):
+    question, instructions = request.run.question, request.run.system_prompt
+    if request.function:
         return None
-    model = None if run.is_local else nexi.plain_model()
+    if request.searches and is_small_talk(question):
+        return Reply(SMALL_TALK_REPLY)
+    if request.searches and not is_chat_task(question, instructions):
+        return None
+    model = None if request.run.is_local else nexi.plain_model()
     if model is None:
         return Reply(_simple_task_reply(question, instructions))
     system = [Message("system", instructions)] if instructions else []
-    return await model.reply([*system, *earlier, Message("user", question)], max_tokens=max_tokens or MAX_TASK_TOKENS)
+    messages = [*system, *request.session.messages, Message("user", question)]
+    return await model.reply(messages, max_tokens=request.max_tokens or MAX_TASK_TOKENS)
 
 
 def _simple_task_reply(task: str, instructions: str) -> str:

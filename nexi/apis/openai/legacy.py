@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from nexi.apis.openai import shapes
 from nexi.apis.openai.chat import COMPLETION, DONE, finish_reason, wait_while_connected
+from nexi.apis.openai.chat_tasks import reply_without_search
 from nexi.app import Session
 from nexi.app.hosting import HostedRun, RunHost
 from nexi.events import RunFailed, RunFinished
@@ -36,7 +37,7 @@ MAX_TEXT_CHARS = 100_000
 PromptText = Annotated[str, Meta(min_length=1, max_length=MAX_TEXT_CHARS)]
 
 
-class CompletionBody(Struct, frozen=True):
+class _CompletionBody(Struct, frozen=True):
     """A prompt to answer."""
 
     model: shapes.ModelName
@@ -47,7 +48,7 @@ class CompletionBody(Struct, frozen=True):
     sources: shapes.ListsSources = None
 
 
-class EmbeddingBody(Struct, frozen=True):
+class _EmbeddingBody(Struct, frozen=True):
     """Texts whose vectors are wanted."""
 
     model: shapes.ModelName
@@ -56,15 +57,15 @@ class EmbeddingBody(Struct, frozen=True):
     dimensions: Annotated[int, Meta(ge=1)] | None = None
 
 
-@CONTRACT.serve("POST /v1/completions", "Answer a prompt.", body=CompletionBody, ok=COMPLETION, streams=True)
-async def create_completion(request: Request) -> Response:
+@CONTRACT.serve("POST /v1/completions", "Answer a prompt.", body=_CompletionBody, ok=COMPLETION, streams=True)
+async def _create_completion(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    body = await read_body(request, CompletionBody)
+    body = await read_body(request, _CompletionBody)
     prompt = body.prompt if isinstance(body.prompt, str) else body.prompt[0]
     run = shapes.build_run(body.model, prompt, max_output_tokens=body.max_tokens)
     question = shapes.ModelRequest(body.model, run, Session(), None, body.sources is not False, max_tokens=body.max_tokens)
     created = int(host.nexi.clock.now().timestamp())
-    if reply := await question.reply_without_search(host.nexi):
+    if reply := await reply_without_search(host.nexi, question):
         writer = _TextWriter(uuid.uuid4().hex[:12], question, created)
         text = rename_fences(reply.text)
         if body.stream:
@@ -120,10 +121,10 @@ async def _stream_texts(hosted: HostedRun, question: shapes.ModelRequest, writer
         await hosted.cancel()
 
 
-@CONTRACT.serve("POST /v1/embeddings", "Vectors of texts.", body=EmbeddingBody, ok=VECTORS)
-async def create_embeddings(request: Request) -> Response:
+@CONTRACT.serve("POST /v1/embeddings", "Vectors of texts.", body=_EmbeddingBody, ok=VECTORS)
+async def _create_embeddings(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    body = await read_body(request, EmbeddingBody)
+    body = await read_body(request, _EmbeddingBody)
     embedder = await host.nexi.gate().open_embedder()
     if embedder is None:
         fix = "set embedding_base_url and embedding_model, or install the vectors extra"

@@ -19,6 +19,7 @@ from starlette.responses import Response
 
 from nexi.apis.openai import shapes
 from nexi.apis.openai.chat import wait_while_connected
+from nexi.apis.openai.chat_tasks import reply_without_search
 from nexi.app import Nexi, Session, check_run_id, error_of
 from nexi.app.feeds import FeedItem, Mark
 from nexi.app.hosting import DOOR, HostedRun, RunHost
@@ -104,7 +105,7 @@ async def create_response(request: Request) -> Response:
     host: RunHost = request.app.state.host
     question = parse_response_request(await read_json(request))
     created = int(host.nexi.clock.now().timestamp())
-    if not question.is_background and (reply := await question.reply_without_search(host.nexi)):
+    if not question.is_background and (reply := await reply_without_search(host.nexi, question)):
         # the id leads to the conversation before it
         output = ResponseOutput(f"{question.run.continues or NO_RUN}_{uuid.uuid4().hex[:12]}", question, created)
         frames = [*output.begin(), *output.finish(reply.text, (), StopReason.PLAIN_ANSWER, reply.usage)]
@@ -114,8 +115,7 @@ async def create_response(request: Request) -> Response:
         run = await host.submit(question.run)
         output = ResponseOutput(run.id, question, created)
         if question.streams:
-            items = follow_log(host.nexi.runs(), run.id, Mark(), host)
-            return EventStream(format_frames(host.nexi, items, output, question))
+            return EventStream(format_frames(host.nexi, follow_log(host.nexi.runs(), run.id, Mark(), host), output, question))
         return json_reply(output.body("queued"))
     hosted = await host.start(question.run, None if question.run.continues else question.session)
     if question.streams:
@@ -137,7 +137,9 @@ def parse_response_request(raw: Mapping[str, Any]) -> ResponseRequest:
     turns = _parse_input(body.input)
     instructions = "\n\n".join(part for part in (body.instructions or "", shapes.join_instructions(turns)) if part.strip())
     talk = [turn for turn in turns if turn[0] in ("user", "assistant")]
-    question, most, sites = talk[-1][1] if talk else "", body.max_output_tokens, _parse_sites(body.tools)
+    filters = [tool.filters for tool in body.tools or () if tool.type in SEARCH_TOOLS and tool.filters]
+    sites = [site for one in filters for site in one.allowed_domains or ()]
+    question, most = talk[-1][1] if talk else "", body.max_output_tokens
     run = shapes.build_run(body.model, question, instructions=instructions, max_output_tokens=most, sites=sites)
     if not talk or talk[-1][0] != "user":
         raise bad_request("the last message must be the user's", parameter="input")
@@ -191,12 +193,6 @@ def _parse_input(items: str | Sequence[InputItem]) -> list[tuple[str, str]]:
     return [(item.role, shapes.content_to_text(item.content, "input")) for item in messages if item.role]
 
 
-def _parse_sites(tools: shapes.ClientTools) -> list[str]:
-    """The domains to which a search tool restricts the search."""
-    filters = [tool.filters for tool in tools or () if tool.type in SEARCH_TOOLS and tool.filters]
-    return [site for one in filters for site in one.allowed_domains or ()]
-
-
 def _parse_previous(name: str | None) -> str:
     run_id = (name or "").removeprefix(PREFIX).partition("_")[0]
     if not name or run_id == NO_RUN:
@@ -213,22 +209,18 @@ class ResponseOutput:
 
     def __init__(self, run_id: str, question: ResponseRequest, created: int, *, after: int = -1) -> None:
         """Of the events, those up to the number `after` are empty: the reader has them. The last is never."""
-        self._asked, self._created, self._after = question, created, after
-        self._run_id = run_id
-        self.id = f"{PREFIX}{run_id}"
-        self.items: list[dict[str, Any]] = []
-        self._sequence = 0
+        self._run_id, self._asked, self._created, self._after = run_id, question, created, after
+        self._text, self._sequence, self._has_begun = shapes.AnswerText(question), 0, False
+        self._items: list[dict[str, Any]] = []
         self._opened: set[str] = set()
-        self._has_begun = False
         self._reasoning: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
-        self._text = shapes.AnswerText(question)
         self.final: dict[str, Any] = {}
 
     def body(self, status: str, usage: Usage | None = None, **more: Any) -> dict[str, Any]:
         """The response as a whole, as far as it has come."""
         return {
-            "id": self.id,
+            "id": f"{PREFIX}{self._run_id}",
             "object": "response",
             "created_at": self._created,
             "status": status,
@@ -236,7 +228,7 @@ class ResponseOutput:
             "error": None,
             "incomplete_details": None,
             "model": self._asked.model,
-            "output": self.items,
+            "output": self._items,
             "reasoning": {"effort": None, "summary": None},
             "usage": usage
             and {
@@ -280,9 +272,9 @@ class ResponseOutput:
             yield from self._add_reasoning(line)
 
     def _add_search(self, action: Mapping[str, Any]) -> Iterator[bytes]:
-        index, item_id = len(self.items), self._new_id("ws")
+        index, item_id = len(self._items), self._new_id("ws")
         item = {"id": item_id, "type": "web_search_call", "status": "completed", "action": dict(action)}
-        self.items.append(item)
+        self._items.append(item)
         yield self.event("response.output_item.added", output_index=index, item={**item, "status": "in_progress"})
         for step in ("in_progress", "searching", "completed"):
             yield self.event(f"response.web_search_call.{step}", output_index=index, item_id=item_id)
@@ -294,9 +286,9 @@ class ResponseOutput:
             return
         if not self._reasoning:
             self._reasoning = {"id": self._new_id("rs"), "type": "reasoning", "summary": [{"type": "summary_text", "text": ""}]}
-            self.items.append(self._reasoning)
+            self._items.append(self._reasoning)
             item, part = {**self._reasoning, "summary": []}, {"type": "summary_text", "text": ""}
-            yield self.event("response.output_item.added", output_index=len(self.items) - 1, item=item)
+            yield self.event("response.output_item.added", output_index=len(self._items) - 1, item=item)
             yield self.event("response.reasoning_summary_part.added", **self._place_of(self._reasoning), part=part)
         self._reasoning["summary"][0]["text"] += f"{line}\n"
         yield self.event("response.reasoning_summary_text.delta", **self._place_of(self._reasoning), delta=f"{line}\n")
@@ -316,9 +308,14 @@ class ResponseOutput:
     def _open_message(self) -> Iterator[bytes]:
         if not self._message:
             yield from self._close_reasoning()
-            head = {"id": self._new_id("msg"), "type": "message", "status": "in_progress", "role": "assistant", "content": []}
-            self._message.update(head)
-            self.items.append(self._message)
+            self._message = {
+                "id": self._new_id("msg"),
+                "type": "message",
+                "status": "in_progress",
+                "role": "assistant",
+                "content": [],
+            }
+            self._items.append(self._message)
             place = self._place_of(self._message)
             yield self.event("response.output_item.added", output_index=place["output_index"], item=dict(self._message))
             yield self.event("response.content_part.added", **place, part=_text_part("", []))
@@ -327,7 +324,21 @@ class ResponseOutput:
         self, text: str, sources: Sequence[Source], stop: StopReason, usage: Usage, end: RunFinished | None = None
     ) -> Iterator[bytes]:
         """The end of the message and of the response. `text` is the whole answer, of which a part may have been sent."""
-        yield from self._add_call(text) if self._asked.function else self._finish_message(text, sources)
+        if self._asked.function:
+            yield from self._add_call(text)
+        else:
+            yield from self._open_message()
+            yield from self._show_text(self._text.finish(text))
+            marks = [{"type": "url_citation", **mark} for mark in self._text.cite(sources)]
+            yield from self._show_text(self._text.limit.feed(self._text.close(sources)))
+            shown = self._text.limit.shown
+            place, part = self._place_of(self._message), _text_part(shown, marks)
+            for number, mark in enumerate(marks):
+                yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)
+            yield self.event("response.output_text.done", **place, text=shown, logprobs=[])
+            yield self.event("response.content_part.done", **place, part=part)
+            self._message.update(status="completed", content=[part])
+            yield self.event("response.output_item.done", output_index=place["output_index"], item=self._message)
         is_cut = stop is StopReason.CONTEXT_LIMIT or self._text.limit.is_cut
         more: dict[str, Any] = {"incomplete_details": {"reason": "max_output_tokens"}} if is_cut else {}
         if end:
@@ -341,28 +352,14 @@ class ResponseOutput:
         yield from self._close_reasoning()
         head = {"type": "function_call", "call_id": self._new_id("call"), "name": self._asked.function}
         item = {"id": self._new_id("fc"), **head, "arguments": arguments, "status": "completed"}
-        self.items.append(item)
-        index = len(self.items) - 1
+        self._items.append(item)
+        index = len(self._items) - 1
         place = {"item_id": item["id"], "output_index": index}
         opened = {**item, "arguments": "", "status": "in_progress"}
         yield self.event("response.output_item.added", output_index=index, item=opened)
         yield self.event("response.function_call_arguments.delta", **place, delta=arguments)
         yield self.event("response.function_call_arguments.done", **place, name=self._asked.function, arguments=arguments)
         yield self.event("response.output_item.done", output_index=index, item=item)
-
-    def _finish_message(self, text: str, sources: Sequence[Source]) -> Iterator[bytes]:
-        yield from self._open_message()
-        yield from self._show_text(self._text.finish(text))
-        marks = [{"type": "url_citation", **mark} for mark in self._text.cite(sources)]
-        yield from self._show_text(self._text.limit.feed(self._text.close(sources)))
-        shown = self._text.limit.shown
-        place, part = self._place_of(self._message), _text_part(shown, marks)
-        for number, mark in enumerate(marks):
-            yield self.event("response.output_text.annotation.added", **place, annotation_index=number, annotation=mark)
-        yield self.event("response.output_text.done", **place, text=shown, logprobs=[])
-        yield self.event("response.content_part.done", **place, part=part)
-        self._message.update(status="completed", content=[part])
-        yield self.event("response.output_item.done", output_index=place["output_index"], item=self._message)
 
     def fail(self, error: Mapping[str, Any]) -> bytes:
         detail = {"code": error.get("code") or "server_error", "message": error.get("message") or ""}
@@ -371,12 +368,12 @@ class ResponseOutput:
 
     def _new_id(self, kind: str) -> str:
         """The id of the next item: the same one whenever the response is given again."""
-        return f"{kind}_{self._run_id}_{len(self.items)}"
+        return f"{kind}_{self._run_id}_{len(self._items)}"
 
     def _place_of(self, item: Mapping[str, Any]) -> dict[str, Any]:
         """The place of the one part that the message and the reasoning have."""
         part = "summary_index" if item is self._reasoning else "content_index"
-        index = next((index for index, other in enumerate(self.items) if other is item), 0)
+        index = next((index for index, other in enumerate(self._items) if other is item), 0)
         return {"item_id": item["id"], "output_index": index, part: 0}
 
 
@@ -385,7 +382,6 @@ def _text_part(text: str, annotations: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 async def _stream_events(nexi: Nexi, hosted: HostedRun, question: ResponseRequest, created: int) -> AsyncGenerator[bytes, None]:
-    """The events of a response that ends with its request."""
     output = ResponseOutput(hosted.id, question, created)
     try:
         async for frame in format_frames(nexi, hosted.feed.follow(beat_s=shapes.BEAT_S), output, question):

@@ -1,6 +1,6 @@
 """What the contracts of OpenAI share: models, errors, conversations, citations, usage, and text in JSON.
 
-Above are `chat`, `responses` and `legacy`; below are `chat_tasks` and the app.
+Above are `chat`, `responses`, `legacy` and `chat_tasks`; below is the app.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from nexi import events
 from nexi.answers.answered import list_readings
 from nexi.answers.citations import format_citations_section, strip_sources_section
 from nexi.answers.streaming import find_rest, make_safe
-from nexi.apis.openai.chat_tasks import reply_without_search
 from nexi.app import Nexi, RunLimits, RunRequest, Session
 from nexi.app.hosting import HostedRun
 from nexi.app.request import RunMode
@@ -133,13 +132,6 @@ class ModelRequest(Struct, frozen=True):
     function: str = ""  # that the client forces; the answer becomes its arguments
     ignores_tools: bool = False
     max_tokens: int | None = None  # of the text
-
-    async def reply_without_search(self, nexi: Nexi) -> Reply | None:
-        """The reply where no run is needed. Raises LLMError."""
-        if self.function:
-            return None
-        earlier = self.session.messages
-        return await reply_without_search(nexi, self.run, earlier, searches=self.searches, max_tokens=self.max_tokens)
 
     def require_writer(self, nexi: Nexi) -> None:
         """Refuse JSON where no model can write it. Raises Refused."""
@@ -258,9 +250,7 @@ class TextLimit:
     """Lets the first tokens of a text through, up to the end of a word. What comes after is counted as cut."""
 
     def __init__(self, max_tokens: int | None) -> None:
-        self._left = max_tokens
-        self.shown = ""
-        self.is_cut = False
+        self._left, self.shown, self.is_cut = max_tokens, "", False
 
     def feed(self, text: str) -> str:
         """What may be shown of the next part of the text."""

@@ -32,8 +32,6 @@ from nexi.web.streams import EventStream
 
 MAX_ITEMS = 100
 USUAL_ITEMS = 20
-
-
 CONTRACT = Contract("OpenAI", error=ERROR, path={"id": ("The id of a response, or of a run.", {"type": "string"})})
 DELETION = {"type": "object", "required": ["id", "object", "deleted"]}
 INPUT_PAGE = {"type": "object", "required": ["object", "data", "first_id", "last_id", "has_more"]}
@@ -48,7 +46,7 @@ PAGING: Named = {
 }
 
 
-class StoredResponse(Struct, frozen=True):
+class _StoredResponse(Struct, frozen=True):
     """A response as its log has it so far."""
 
     run_id: str
@@ -82,7 +80,7 @@ class StoredResponse(Struct, frozen=True):
             raise build_refusal(409, "not_kept", "the JSON of this response was given once and is not kept", fix=fix)
 
 
-async def _find_response(request: Request) -> StoredResponse:
+async def _find_response(request: Request) -> _StoredResponse:
     """Raises Refused where there is none of this id."""
     response_id = request.path_params["id"]
     try:
@@ -93,7 +91,7 @@ async def _find_response(request: Request) -> StoredResponse:
         raise build_refusal(404, "not_found", f"there is no response {response_id[:100]!r}", parameter="id") from error
 
 
-def _read_response(host: RunHost, run_id: str) -> StoredResponse:
+def _read_response(host: RunHost, run_id: str) -> _StoredResponse:
     runs = host.nexi.runs()
     is_running = bool(host.get_active(run_id)) or host.will_resume(run_id) or runs.is_running(run_id)  # before its log is read
     log = runs.open_log(run_id)
@@ -106,7 +104,7 @@ def _read_response(host: RunHost, run_id: str) -> StoredResponse:
     model = next((name for name, known in MODELS.items() if known == (start.mode, start.effort)), "nexi-deep")
     body = request_of_run(start).client_body or {"model": model, "input": start.query or " "}
     created = int(datetime.fromisoformat(log.header.created).timestamp())
-    return StoredResponse(run_id, parse_response_request(body), created, facts, is_running and not log.has_ended)
+    return _StoredResponse(run_id, parse_response_request(body), created, facts, is_running and not log.has_ended)
 
 
 @CONTRACT.serve(

@@ -5,13 +5,14 @@ Doors ask `Nexi.search_api()` for it. What a request means is decided in `servic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nexi.apis.search.schema import Limits
 from nexi.apis.search.service import Ports, SearchService
 from nexi.apis.search.settings import FILE, CacheSettings, SearcherSettings, read_settings
+from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
 from nexi.app.pages import read_page
 from nexi.budget import Budget
@@ -20,9 +21,6 @@ from nexi.fetchers.cache import KEPT_EXPIRED_S, CachedFetcher, PageCache
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.searcher import SearchPatience
 from nexi.types import FetchLimits, Page, Query, SearchOutcome
-
-if TYPE_CHECKING:
-    from nexi.app.factory import PortFactory
 
 __all__ = ["build_search_service", "settings_of"]
 
@@ -51,62 +49,53 @@ def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: E
     folder = Path(own_folder).expanduser() if own_folder and not config.is_for_guests else config.page_cache_dir
     keep_expired_s = KEPT_EXPIRED_S if wish.ttl_s is None else 0.0  # a time that the operator names is the end of a page
     cache = PageCache(folder, clock=ports.clock, ttl_s=wish.ttl_s or config.page_cache_ttl_s, keep_expired_s=keep_expired_s)
-    fetchers = _choose_fetchers(ports, wish, cache)
+    cached_fetchers: list[ContentFetcher] = []
+
+    def list_fetchers() -> Sequence[ContentFetcher]:
+        """Nexi's own, unless the file has another word on caching."""
+        if wish.enabled is None and not wish.dir and wish.ttl_s is None:
+            return ports.fetchers()
+        if not cached_fetchers:
+            bare = ports.uncached_fetchers()
+            cached_fetchers.extend(
+                bare if wish.enabled is False else (CachedFetcher(f, cache, check=ports.check_url) for f in bare)
+            )
+        return cached_fetchers
 
     async def search(query: Query, chain: Sequence[SearchBackend], limits: Limits) -> SearchOutcome:
         patience = SearchPatience(limits.search_s, limits.total_s)
         return await ports.searcher(emit, backends=lambda: chain, retries=limits.retries, patience=patience).search(query)
 
     async def read(url: str, limits: FetchLimits) -> Page:
-        return await read_page(ports, url, limits, fetchers=fetchers, emit=emit)
+        return await read_page(ports, url, limits, fetchers=list_fetchers, emit=emit)
 
     def open_judge() -> LLM | None:
         """The model for one call; None where there is none but the built-in one, which ranks nothing."""
         budget = Budget(max_tokens=config.max_tokens, max_cost=config.max_cost, max_model_calls=1)  # nothing is asked twice
         return open_gate(ports, budget=budget, emit=emit).open_judge()
 
-    chains, interval_s = Chains(ports, settings), wish.sweep_interval_s or SWEEP_INTERVAL_S
-    return SearchService(Ports(search, chains.get, read, open_judge, ports.clock, emit, cache, interval_s, config.prompts_dir))
+    chain, interval_s = partial(choose_backends, ports, settings), wish.sweep_interval_s or SWEEP_INTERVAL_S
+    return SearchService(Ports(search, chain, read, open_judge, ports.clock, emit, cache, interval_s, config.prompts_dir))
 
 
-class Chains:
+def choose_backends(ports: PortFactory, settings: SearcherSettings, name: str) -> tuple[SearchBackend, ...]:
     """The backends for a wanted name: that one first, then the others where a fallback is allowed."""
 
-    def __init__(self, ports: PortFactory, settings: SearcherSettings) -> None:
-        self._ports, self._settings = ports, settings
-
-    def get(self, name: str) -> tuple[SearchBackend, ...]:
-        usual = self._ports.backends()
-        if names := self._settings.backends:
-            backends = {b.name: b for b in usual}
-            usual = tuple(b for n in names if (b := backends.get(n) or self._extra_backend(n)))
-        if not name:
-            return usual if self._settings.fallback else usual[:1]
-        first = next((b for b in usual if b.name == name), None)
-        if first is None and name in OFFERED and not names:
-            first = self._extra_backend(name)
-        preferred: tuple[SearchBackend, ...] = () if first is None else (first,)
-        others = tuple(b for b in usual if b.name != name)
-        return (*preferred, *others) if self._settings.fallback else preferred
-
-    def _extra_backend(self, name: str) -> SearchBackend | None:
-        """A backend outside the chain; None where it is not set up."""
+    def open_extra(name: str) -> SearchBackend | None:  # one outside the chain, where it is set up
         try:
-            return self._ports.extra_backend(name)
+            return ports.extra_backend(name)
         except ConfigError:
             return None
 
-
-def _choose_fetchers(ports: PortFactory, wish: CacheSettings, cache: PageCache) -> Callable[[], Sequence[ContentFetcher]]:
-    """Nexi's own fetchers, unless the file has another word on caching."""
-    if wish.enabled is None and not wish.dir and wish.ttl_s is None:
-        return ports.fetchers
-    fetchers: list[ContentFetcher] = []
-
-    def chain() -> Sequence[ContentFetcher]:
-        if not fetchers:
-            bare = ports.uncached_fetchers()
-            fetchers.extend(bare if wish.enabled is False else (CachedFetcher(f, cache, check=ports.check_url) for f in bare))
-        return fetchers
-
-    return chain
+    usual = ports.backends()
+    if names := settings.backends:
+        backends = {b.name: b for b in usual}
+        usual = tuple(b for n in names if (b := backends.get(n) or open_extra(n)))
+    if not name:
+        return usual if settings.fallback else usual[:1]
+    first = next((b for b in usual if b.name == name), None)
+    if first is None and name in OFFERED and not names:
+        first = open_extra(name)
+    preferred: tuple[SearchBackend, ...] = () if first is None else (first,)
+    others = tuple(b for b in usual if b.name != name)
+    return (*preferred, *others) if settings.fallback else preferred

@@ -85,8 +85,7 @@ class LinkRules:
     """Which links of a page belong to a crawl."""
 
     def __init__(self, request: CrawlRequest) -> None:
-        self._request = request
-        self._host = host_of(request.url)
+        self._request, self._host = request, host_of(request.url)
         self._paths = [compile_pattern(text) for text in request.select_paths]
         self._not_paths = [compile_pattern(text) for text in request.exclude_paths]
         self._hosts = [compile_pattern(text) for text in request.select_domains]
@@ -109,10 +108,9 @@ class LinkRules:
         if not is_web_url(url):
             return False
         host, path = host_of(url), parse(url).target
-        if not self._request.allow_external and not self._is_inside(host):
-            return False
         return (
-            (not self._paths or _matches_any(self._paths, path))
+            (self._request.allow_external or self._is_inside(host))
+            and (not self._paths or _matches_any(self._paths, path))
             and not _matches_any(self._not_paths, path)
             and (not self._hosts or _matches_any(self._hosts, host))
             and not _matches_any(self._not_hosts, host)

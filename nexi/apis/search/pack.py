@@ -6,7 +6,6 @@ what became of its page (`fetch`). The seed knows four reasons for a page that i
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -19,7 +18,7 @@ from nexi.apis.search.excerpt import Relevance
 from nexi.apis.search.render import RenderedItem, render_items
 from nexi.apis.search.schema import SearchRequest
 from nexi.errors import FetchError
-from nexi.types import Failure, Hit, Page
+from nexi.types import Failure, Hit, Page, content_digest
 from nexi.urls import page_id
 
 SCHEMA = "ucp-1"
@@ -97,7 +96,7 @@ def _build_item(result: RankedHit, relevance: Relevance, backend: str) -> dict[s
     try:
         item_id = page_id(hit.url)
     except ValueError:  # a result of this machine is no web page and goes by its own address
-        item_id = "web:sha256:" + hashlib.sha256(hit.url.encode("utf-8", "surrogatepass")).hexdigest()
+        item_id = f"web:sha256:{content_digest(hit.url)}"
     item: dict[str, Any] = {
         "id": item_id,
         "type": "web_result",

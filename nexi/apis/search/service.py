@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -26,7 +27,6 @@ __all__ = ["Ports", "SearchService"]
 
 MAX_PARALLEL_READS = 4
 LAST_WORDS_S = 0.25  # for a chain to say which of its backends were late
-
 
 Search = Callable[[Query, Sequence[SearchBackend], Limits], Awaitable[SearchOutcome]]  # over a chain of backends
 Read = Callable[[str, FetchLimits], Awaitable[Page]]  # along the fetch chain, with guard and cache; raises FetchError
@@ -54,8 +54,7 @@ class Ports(Struct, frozen=True):
 
 class SearchService:
     def __init__(self, ports: Ports) -> None:
-        self._ports = ports
-        self._clock = ports.clock
+        self._ports, self._clock = ports, ports.clock
 
     async def search(self, data: object) -> dict[str, Any]:
         """One request and its pack. Raises QuestionError for a request that cannot be used."""
@@ -96,31 +95,27 @@ class SearchService:
         ports = self._ports
         return await snippets.rewrite_query(data, ports.llm(), ports.clock, ports.emit, ports.prompts)
 
-    async def read(self, url: str, limits: FetchLimits) -> Page | FetchError:
-        """One page, or why not."""
-        try:
-            async with asyncio.timeout(limits.timeout_s):
-                return await self._ports.read(url, limits)
-        except FetchError as error:
-            return error
-        except TimeoutError:
-            return _too_late(url)
-
     async def read_all(self, urls: Sequence[str], limits: FetchLimits, deadline: float) -> list[Page | FetchError]:
         """Pages in order, a few at once; what is not there at the deadline (of the event loop) is late."""
         places = asyncio.Semaphore(MAX_PARALLEL_READS)
-        outcomes: list[Page | FetchError] = [_too_late(url) for url in urls]
+        outcomes: list[Page | FetchError] = [
+            FetchError(f"{url[:200]} took too long", reason="timeout", cause="the time of this request is over") for url in urls
+        ]
 
         async def one(place: int) -> None:
             async with places:
-                outcomes[place] = await self.read(urls[place], limits)
+                try:
+                    async with asyncio.timeout(limits.timeout_s):
+                        outcomes[place] = await self._ports.read(urls[place], limits)
+                except FetchError as error:
+                    outcomes[place] = error
+                except TimeoutError:
+                    pass  # it is too late, as it says from the beginning
 
-        try:
+        with suppress(TimeoutError):  # the pages that came are in their places
             async with asyncio.timeout_at(deadline), asyncio.TaskGroup() as tasks:
                 for place in range(len(urls)):
                     tasks.create_task(one(place))
-        except TimeoutError:
-            pass  # the pages that came are in their places
         return outcomes
 
     async def clear_cache(self) -> int:
@@ -165,7 +160,3 @@ class SearchService:
             failures = (Failure(request.backend[:40], "not_set_up", "this server has no such backend", fix), *failures)
         first = request.backend or "".join(names[:1])
         return Outcome(results, outcome.backend, bool(outcome.backend) and outcome.backend != first, failures=failures)
-
-
-def _too_late(url: str) -> FetchError:
-    return FetchError(f"{url[:200]} took too long", reason="timeout", cause="the time of this request is over")

@@ -7,10 +7,9 @@ With `instructions`, a page is given as the paragraphs that fit them best. Below
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import Meta, Struct
 from starlette.requests import Request
@@ -34,13 +33,14 @@ MAX_PAGES = 500
 CRAWL_S = 150.0
 PAGE_S = 20.0
 CONTRACT = Contract("Tavily", error=search.ERROR)
+T = TypeVar("T")
 _TEXT = {"type": "string"}
 PAGES = object_schema({"base_url": _TEXT, "results": {"type": "array", "items": search.PAGE}, **search.CLOSING})
 URLS = object_schema({"base_url": _TEXT, "results": {"type": "array", "items": _TEXT}, **search.CLOSING})
 Patterns = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=200)], ...], Meta(max_length=50)] | None
 
 
-class TavilyMap(Struct, frozen=True):
+class _TavilyMap(Struct, frozen=True):
     """A site whose URLs are wanted, as Tavily's clients ask for it."""
 
     url: search.PageUrl
@@ -58,7 +58,7 @@ class TavilyMap(Struct, frozen=True):
     include_usage: search.Flag = None
 
 
-class TavilyCrawl(TavilyMap, frozen=True):
+class _TavilyCrawl(_TavilyMap, frozen=True):
     """A site whose pages are wanted."""
 
     extract_depth: Literal["basic", "advanced"] | None = "basic"
@@ -67,43 +67,32 @@ class TavilyCrawl(TavilyMap, frozen=True):
     include_favicon: search.Flag = None
 
 
-@CONTRACT.serve("POST /tavily/crawl", "Read a site as Tavily does.", body=TavilyCrawl, ok=PAGES)
-async def crawl_pages(request: Request) -> Response:
-    body = await read_body(request, TavilyCrawl)
-    started, site = search.monotonic(request), parse_crawl(body)
-    with _refuse_unreadable(site.url):
-        pages = await crawl_site(site, _reader(request, body))
+@CONTRACT.serve("POST /tavily/crawl", "Read a site as Tavily does.", body=_TavilyCrawl, ok=PAGES)
+async def _crawl_pages(request: Request) -> Response:
+    body, started = await read_body(request, _TavilyCrawl), search.monotonic(request)
+    url, pages = await _walk_site(request, body, crawl_site)
     texts = [search.extract_text(crawled_page.page, body.instructions, body.chunks_per_source) for crawled_page in pages]
     results = [{"url": c.url, "raw_content": text, "images": []} for c, text in zip(pages, texts, strict=True)]
-    return json_reply({"base_url": site.url, "results": results, **search.closing_fields(request, started)})
+    return json_reply({"base_url": url, "results": results, **search.closing_fields(request, started)})
 
 
-@CONTRACT.serve("POST /tavily/map", "List the URLs of a site as Tavily does.", body=TavilyMap, ok=URLS)
-async def map_pages(request: Request) -> Response:
-    body = await read_body(request, TavilyMap)
-    started, site = search.monotonic(request), parse_crawl(body)
-    with _refuse_unreadable(site.url):
-        urls = await map_site(site, _reader(request, body))
-    return json_reply({"base_url": site.url, "results": urls, **search.closing_fields(request, started)})
+@CONTRACT.serve("POST /tavily/map", "List the URLs of a site as Tavily does.", body=_TavilyMap, ok=URLS)
+async def _map_pages(request: Request) -> Response:
+    body, started = await read_body(request, _TavilyMap), search.monotonic(request)
+    url, urls = await _walk_site(request, body, map_site)
+    return json_reply({"base_url": url, "results": urls, **search.closing_fields(request, started)})
 
 
-@contextmanager
-def _refuse_unreadable(url: str) -> Iterator[None]:
-    """Make a first page that cannot be read a bad request."""
-    try:
-        yield
-    except FetchError as error:
-        raise bad_request(f"{url[:200]} cannot be read: {error}", parameter="url") from error
-
-
-def parse_crawl(body: TavilyMap) -> CrawlRequest:
-    """What to crawl. Raises a bad request for what is no address of the web."""
+async def _walk_site(
+    request: Request, body: _TavilyMap, walk: Callable[[CrawlRequest, ReadPages], Awaitable[T]]
+) -> tuple[str, T]:
+    """Where a crawl begins, and what it gave. Raises a bad request for what is no address of the web, or cannot be read."""
     url = body.url.strip()
     url = url if "://" in url else f"https://{url}"
     if not is_web_url(url):
         raise bad_request(f"{url[:200]!r} is not a web address", parameter="url")
     usual = CrawlRequest(url)
-    return CrawlRequest(
+    site = CrawlRequest(
         url,
         body.max_depth or usual.max_depth,
         body.max_breadth or usual.max_breadth,
@@ -114,9 +103,9 @@ def parse_crawl(body: TavilyMap) -> CrawlRequest:
         exclude_domains=body.exclude_domains or (),
         allow_external=body.allow_external is not False,
     )
-
-
-def _reader(request: Request, body: TavilyMap) -> ReadPages:
-    """What reads the pages of a level, all levels within the time of the request."""
-    deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9  # the rest is for the reply
-    return partial(service_of(request.app.state).read_all, limits=FetchLimits(timeout_s=PAGE_S), deadline=deadline)
+    deadline = asyncio.get_running_loop().time() + (body.timeout or CRAWL_S) * 0.9  # of all levels; the rest is for the reply
+    read = partial(service_of(request.app.state).read_all, limits=FetchLimits(timeout_s=PAGE_S), deadline=deadline)
+    try:
+        return url, await walk(site, read)
+    except FetchError as error:
+        raise bad_request(f"{url[:200]} cannot be read: {error}", parameter="url") from error

@@ -35,7 +35,7 @@ REPORT = object_schema(dict.fromkeys(("request_id", "created_at", "status"), _TE
 UNDER_WAY = {"202": {"description": "Not ended yet.", "content": {"application/json": {"schema": REPORT}}}}
 
 
-class TavilyResearch(Struct, frozen=True):
+class _TavilyResearch(Struct, frozen=True):
     """Research as Tavily's clients ask for it."""
 
     input: Annotated[str, Meta(min_length=1, max_length=100_000)]
@@ -45,10 +45,10 @@ class TavilyResearch(Struct, frozen=True):
     citation_format: Literal["numbered", "mla", "apa", "chicago"] | None = "numbered"
 
 
-@CONTRACT.serve("POST /tavily/research", "Research as Tavily does.", body=TavilyResearch, ok=STARTED, streams=True)
-async def start_research(request: Request) -> Response:
+@CONTRACT.serve("POST /tavily/research", "Research as Tavily does.", body=_TavilyResearch, ok=STARTED, streams=True)
+async def _start_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
-    body = await read_body(request, TavilyResearch)
+    body = await read_body(request, _TavilyResearch)
     if body.output_schema:
         fix = "leave it out, and put the report into your schema; or ask nexi-deep at /v1/responses with text.format"
         raise bad_request("output_schema is not supported", fix=fix, parameter="output_schema")
@@ -64,7 +64,7 @@ async def start_research(request: Request) -> Response:
 
 
 @CONTRACT.serve("GET /tavily/research/{id}", "The report as Tavily gives it.", ok=REPORT, responses=UNDER_WAY)
-async def show_research(request: Request) -> Response:
+async def _show_research(request: Request) -> Response:
     host: RunHost = request.app.state.host
     run_id = check_run_id(request.path_params["id"])
     snapshot = await host.snapshot_of(run_id)

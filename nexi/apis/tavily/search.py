@@ -1,10 +1,8 @@
 """Passes as Tavily: `POST /tavily/search` and `/tavily/extract`, in the shapes its own client knows.
 
-`crawl` and `research` have its other paths.
-
-A request may hold anything Tavily documents; what nexi has no counterpart for (images, a country, usage in credits) is
-accepted and changes nothing. `include_answer` asks nexi's engine for a short answer beside the results. Errors are
-`{"detail": {"error": ...}}`.
+`crawl` and `research` have its other paths. A request may hold anything Tavily documents; what nexi has no counterpart for
+(images, a country, usage in credits) is accepted and changes nothing. `include_answer` asks nexi's engine for a short answer
+beside the results. Errors are `{"detail": {"error": ...}}`.
 """
 
 from __future__ import annotations
@@ -50,9 +48,7 @@ _TEXT, _NUMBER, _MAYBE_TEXT = {"type": "string"}, {"type": "number"}, {"type": [
 CLOSING = {"response_time": _NUMBER, "request_id": _TEXT}
 ERROR = object_schema({"detail": object_schema({"error": _TEXT})})
 CONTRACT = Contract("Tavily", error=ERROR)
-_RESULT = object_schema(
-    {"url": _TEXT, "title": _TEXT, "content": _TEXT, "score": _NUMBER, "raw_content": _MAYBE_TEXT},
-)
+_RESULT = object_schema({"url": _TEXT, "title": _TEXT, "content": _TEXT, "score": _NUMBER, "raw_content": _MAYBE_TEXT})
 _ANSWER = {"query": _TEXT, "follow_up_questions": {"type": "null"}, "answer": _MAYBE_TEXT, "images": {"type": "array"}}
 RESULTS = object_schema({**_ANSWER, "results": {"type": "array", "items": _RESULT}, **CLOSING})
 PAGE = {"type": "object", "properties": {"url": _TEXT, "raw_content": _TEXT, "images": {"type": "array"}}}
@@ -153,8 +149,7 @@ async def _extract_pages(request: Request) -> Response:
         if isinstance(outcome, FetchError):
             failures.append({"url": url, "error": str(outcome)})
         else:
-            text = extract_text(outcome, body.query, body.chunks_per_source)
-            results.append({"url": url, "raw_content": text, "images": []})
+            results.append({"url": url, "raw_content": extract_text(outcome, body.query, body.chunks_per_source), "images": []})
     return json_reply({"results": results, "failed_results": failures, **closing_fields(request, started)})
 
 

@@ -11,7 +11,6 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -25,6 +24,7 @@ from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import FetchError
+from nexi.fetchers.apart import end_process
 from nexi.fetchers.browser.gateway import Gateway
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.fetchers.transport import proxy_of
@@ -140,7 +140,7 @@ class Browser:
                 stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=MAX_LINE, start_new_session=True, cwd=folder,
                 env={"HOME": folder, "PATH": os.defpath, "CRAWL4_AI_BASE_DIRECTORY": folder, "CRAWL4AI_NO_CLOUD_NOTICE": "1"},
             )  # fmt: skip
-            stack.push_async_callback(_end_process, process)
+            stack.push_async_callback(end_process, process)
             worker = _BrowserWorker(process, gateway)
             await worker.wait_until_ready(self._start_timeout_s)
             worker.stack = stack.pop_all()
@@ -155,13 +155,10 @@ class _BrowserWorker:
     """A running worker and the pages that wait for its lines."""
 
     def __init__(self, process: Process, gateway: Gateway) -> None:
-        self._process = process
-        self._gateway = gateway
+        self._process, self._gateway, self._count = process, gateway, 0
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._count = 0
         self._listening: asyncio.Task[None] | None = None
-        self.free = asyncio.Event()
-        self.stack = AsyncExitStack()
+        self.free, self.stack = asyncio.Event(), AsyncExitStack()
 
     async def wait_until_ready(self, timeout_s: float) -> None:
         try:
@@ -247,10 +244,3 @@ def _parse_rendered(url: str, message: dict[str, Any], refusals: Sequence[tuple[
         if place == final:
             raise error
     return RenderedPage(final, int(message["status"]), str(message["content_type"]), str(message["html"]), bool(message["cut"]))
-
-
-async def _end_process(process: Process) -> None:
-    """End the worker with everything that it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
-    await process.wait()

@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.fetchers.guard import AddressGuard, Resolver, is_literal
+from nexi.fetchers.guard import AddressGuard, Resolver
 from nexi.fetchers.transport import check_resolved
+from nexi.net.addresses import is_address
 from nexi.urls import Url
 
 MAX_HEAD = 65_536
@@ -122,7 +123,7 @@ class Gateway:
             far_writer.close()
 
     async def _connect_to(self, url: Url) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        resolved = [url.host] if is_literal(url.host) else await self._resolve(url.host, url.port)
+        resolved = [url.host] if is_address(url.host) else await self._resolve(url.host, url.port)
         addresses = self._guard.usable_addresses(url.host, url.port, resolved)
         self._check_port(url)
         for address in addresses:

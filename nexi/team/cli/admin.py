@@ -19,13 +19,15 @@ from nexi.config import load_config
 from nexi.errors import NexiError
 from nexi.output import print_json, print_note, write
 from nexi.team.limits import MAX_LINK_MINUTES
+from nexi.team.postgres.people import People, Quotas, describe_limits, list_limits
+from nexi.team.postgres.schedules import INTERVALS, Schedules, name_interval
 from nexi.text.controls import clean_line
 from nexi.types import TEAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
 
-    from nexi.team.assembly import People, Team
+    from nexi.team.assembly import Team
 
 CLI = "nexi admin"  # whoever may run it on the server has no other name here
 # the audit log in words: who did what to whom
@@ -82,7 +84,7 @@ def _users_group(ctx: click.Context) -> None:
 def _add_user(name: str, administrator: bool) -> None:
     """Add a person and print their first token."""
     with _open_people() as people:
-        person = people.add_with_new_name(name, "administrator" if administrator else "user")
+        person = people.add(name, "administrator" if administrator else "user")
         token = people.add_token(person, "first")
         people.record(None, "add_user", person)
         people.record(person, "token_made_by", CLI)
@@ -207,8 +209,6 @@ def _revoke_token(token_id: str) -> None:
 @click.option("--clear", is_flag=True, help="Remove all limits first.")
 def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) -> None:
     """Show or change a person's limits, with today's usage."""
-    from nexi.team.assembly import Quotas, describe_limits, list_limits
-
     with _open_people() as people:
         person_id = people.find(person)
         names = {"runs": "runs_per_day", "tokens": "tokens_per_day", "cost": "cost_per_day", "running": "running"}
@@ -257,8 +257,6 @@ def _schedules_group(ctx: click.Context) -> None:
 
     The list has everyone's schedules, without the text of the questions.
     """
-    from nexi.team.assembly import Schedules, name_interval
-
     if ctx.invoked_subcommand is None:
         with _open_people() as people:
             schedules = Schedules(people.database, SystemClock()).list_all()
@@ -274,7 +272,7 @@ def _schedules_group(ctx: click.Context) -> None:
 @click.option("--at", type=click.DateTime(["%Y-%m-%d %H:%M"]), help="First time, in UTC, as 2026-12-31 07:00. [default: now]")
 def _add_schedule(person: str, question: str, every: str, at: datetime | None) -> None:
     """Schedule a question for a person and print its ID; the answers are among their runs."""
-    from nexi.team.assembly import INTERVALS, Team
+    from nexi.team.assembly import Team
 
     with _open_people() as people:
         person_id, first = people.find(person), at.replace(tzinfo=UTC) if at else None
@@ -287,8 +285,6 @@ def _add_schedule(person: str, question: str, every: str, at: datetime | None) -
 @click.argument("schedule", type=click.IntRange(1), metavar="ID")
 def _remove_schedule(schedule: int) -> None:
     """Remove a schedule."""
-    from nexi.team.assembly import Schedules
-
     with _open_people() as people:
         Schedules(people.database, SystemClock()).remove(schedule)
         people.record(None, "remove_schedule", str(schedule))
@@ -366,7 +362,6 @@ def describe_action(action: str, subject: str, names: Mapping[str, str]) -> str:
 
 
 def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ...]]]]) -> list[tuple[Any, ...]]:
-    """What a command makes of the team of the configured database."""
     from nexi.team.assembly import Team, open_database
 
     async def run() -> list[tuple[Any, ...]]:
@@ -383,8 +378,7 @@ def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ..
 
 @contextmanager
 def _open_people() -> Iterator[People]:
-    """The people of the configured database, for one command."""
-    from nexi.team.assembly import People, open_database
+    from nexi.team.assembly import open_database
 
     with report_errors():
         database = open_database(load_config())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
@@ -52,30 +53,22 @@ class Committer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: list[tuple[FactBatch, Callable[[StoreError | None], None]]] = []
+        self._waiting: list[tuple[FactBatch, Future[StoreError | None]]] = []
         self._changed = threading.Condition()
         self._closing = False
         self._thread: threading.Thread | None = None
 
     async def commit(self, batch: FactBatch) -> None:
         """Return when the facts are kept. Raises StoreError, and RunTakenError where another writer has the run."""
-        loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[StoreError | None] = loop.create_future()
-
-        def settle(error: StoreError | None) -> None:
-            if not outcome.done():
-                outcome.set_result(error)
-
-        def report(error: StoreError | None) -> None:
-            loop.call_soon_threadsafe(settle, error)
-
+        outcome: Future[StoreError | None] = Future()
+        outcome.set_running_or_notify_cancel()  # so that a caller that is cancelled does not cancel it
         with self._changed:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="nexi-commits", daemon=True)
                 self._thread.start()
-            self._waiting.append((batch, report))
+            self._waiting.append((batch, outcome))
             self._changed.notify()
-        if error := await outcome:
+        if error := await asyncio.wrap_future(outcome):
             raise error
 
     def close(self) -> None:
@@ -102,20 +95,17 @@ class Committer:
                     fix="Please report this with the cause above.",
                 )
                 errors = {batch.run: failure for batch, _ in batches}
-            for batch, report in batches:
-                with suppress(RuntimeError):  # the loop that waited is closed
-                    report(errors[batch.run])
+            for batch, outcome in batches:
+                outcome.set_result(errors[batch.run])
 
     def _write_all(self, batches: Sequence[FactBatch]) -> dict[str, StoreError | None]:
         """What became of each run's batch; a batch that fails with others is tried again by itself."""
         new, appends = [b for b in batches if b.created], [b for b in batches if not b.created]
         errors: dict[str, StoreError | None] = {}
         if len(appends) > 1:
-            try:
+            with suppress(StoreError):
                 committed_runs = self._write(appends)
                 errors |= {batch.run: None for batch in appends if batch.run in committed_runs}
-            except StoreError:
-                pass
         for batch in (*new, *appends):
             if batch.run not in errors:
                 errors[batch.run] = self._write_one(batch)

@@ -137,29 +137,21 @@ class PostgresConcurrency:
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
         """Wait for a free slot and keep it for as long as the block."""
-        holder = os.urandom(8).hex()
-        slot = await self._take_slot(holder)
+        holder, has_slot = os.urandom(8).hex(), False
+        with suppress(StoreError):  # without a database there is none to wait for
+            if not self._is_prepared:
+                await self._fetch(SQL["add_slots"], holder)
+                self._is_prepared = True
+            while not (has_slot := bool(await self._fetch(SQL["take_slot"], holder))):
+                await self._clock.sleep(SLOT_WAIT_S)
         renewal = asyncio.create_task(self._renew(holder))  # a slot whose process is lost becomes free again
         try:
             yield
         finally:
             renewal.cancel()
-            if slot is not None:
+            if has_slot:
                 with suppress(StoreError):  # its lease runs out by itself
                     await asyncio.shield(self._fetch(SQL["free_slot"], holder))
-
-    async def _take_slot(self, holder: str) -> int | None:
-        """The slot, or None where there is no database to ask."""
-        while True:
-            try:
-                if not self._is_prepared:
-                    await self._fetch(SQL["add_slots"], holder)
-                    self._is_prepared = True
-                if rows := await self._fetch(SQL["take_slot"], holder):
-                    return int(rows[0][0])
-            except StoreError:
-                return None
-            await self._clock.sleep(SLOT_WAIT_S)
 
     async def _renew(self, holder: str) -> None:
         while True:

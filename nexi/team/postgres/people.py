@@ -81,11 +81,6 @@ class People:
         self.database, self._patience_s = database, patience_s
 
     def add(self, name: str, role: str = "user") -> str:
-        """A new person, by her id."""
-        rows = self._fetch("insert into people (name, role) values (%(name)s, %(role)s) returning id", name=name, role=role)
-        return str(rows[0][0])
-
-    def add_with_new_name(self, name: str, role: str = "user") -> str:
         """A new person, by her id, with a name that only she has: what is shared names its owner. Raises NexiError."""
         with self.database.transaction() as connection:
             if _is_taken(connection, name):
@@ -146,8 +141,7 @@ class People:
 
     def list_tokens(self, person: str) -> list[StoredToken]:
         sql = "select id, name, scopes, expires, last_used from tokens where person = %(person)s order by created"
-        rows = self._fetch(sql, person=person)
-        return [StoredToken(str(row[0]), row[1], tuple(row[2]), row[3], row[4]) for row in rows]
+        return [StoredToken(str(row[0]), row[1], tuple(row[2]), *row[3:]) for row in self._fetch(sql, person=person)]
 
     def revoke_token(self, token_id: str, person: str | None = None) -> bool:
         """Whether there was such a token; with `person`, among hers."""
@@ -250,8 +244,7 @@ class People:
 
     def take_run(self, person: str, *, is_queued: bool = False) -> str:
         """Count a run that is let in: "", or the quota that is reached, and then nothing is counted."""
-        rows = self._fetch("select take_run(%(person)s, %(is_queued)s)", person=person, is_queued=is_queued)
-        return rows[0][0] or ""
+        return self._fetch("select take_run(%(person)s, %(is_queued)s)", person=person, is_queued=is_queued)[0][0] or ""
 
     def take_call(self, person: str, tokens: int, *, is_new: bool) -> str:
         """Count a model call outside a run: "", or the quota that is reached, and then nothing is counted."""
@@ -291,7 +284,7 @@ class People:
 
     def list_runs(self, count: int = 20) -> list[tuple[str, str, str, str, datetime]]:
         """The newest runs of everybody: id, owner, state, mode, time. What was asked stays with its owner."""
-        return [(run, name, state, mode, created) for run, name, state, mode, created in self._fetch(SQL["runs"], count=count)]
+        return self._fetch(SQL["runs"], count=count)
 
     def export(self, person: str) -> dict[str, Any]:
         """Everything that is kept of a person in the database, as JSON values without secrets; run logs line by line."""

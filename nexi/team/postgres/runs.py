@@ -34,7 +34,7 @@ QUOTA_STOP = Notice(
     "ask again tomorrow, or ask an administrator for more",
 )
 
-QUEUE_NOTICE = "queue"  # in place of a run's id, among the notices of the database
+QUEUE_NOTICE = "queue"  # in place of a run's id, among the notices of the database: there may be something to pick, or room
 SQL = read_statements(__file__)
 SUBMIT_RUN = SQL["submit"]
 _MINE = "run = %(run)s and owner = %(owner)s"  # the policies of the database say the same once more
@@ -254,9 +254,7 @@ class PostgresRuns:
         ]
 
     def has_run(self, run_id: str) -> bool:
-        return bool(log_format.RUN_ID.fullmatch(run_id)) and bool(
-            self._fetch_mine("select 1 from runs where {readable}", run_id)
-        )
+        return bool(log_format.RUN_ID.fullmatch(run_id) and self._fetch_mine("select 1 from runs where {readable}", run_id))
 
     def is_running(self, run_id: str) -> bool:
         return self._fetch_mine(f"select {_IS_RUNNING} from runs where {{readable}}", run_id) == [(True,)]  # noqa: S608
@@ -291,29 +289,12 @@ class PostgresRuns:
         return self._database.fetch_as(self._owner, mine, bound_values, **options)
 
 
-class RunPicker:
-    """What workers take runs from: those whose writer is lost first, then those of the person with the fewest in progress."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def pick(self, *, is_lost: bool = False) -> tuple[str, str] | None:
-        """A run to go on with and its owner; with `is_lost`, one whose writer is gone. It blocks. Raises StoreError."""
-        # it is reserved for a moment; the claim that its worker makes decides who may write it
-        values = {"is_lost": is_lost, "reserved": MAX_RESERVED_S, "lease": self._database.lease_s}
-        return next(((run, str(owner)) for run, owner in self._database.fetch(SQL["pick"], values)), None)
-
-    def announce(self) -> None:
-        """Tell the workers that there is something to pick."""
-        self._database.announce(QUEUE_NOTICE)
-
-    async def wait(self, timeout_s: float) -> None:
-        """Return when there may be something to pick, or when the time is over."""
-        await self._database.wait_for_notice(QUEUE_NOTICE, timeout_s)
-
-    def wake(self) -> None:
-        """End the wait of this process, which has room again."""
-        self._database.wake_waiters(QUEUE_NOTICE)
+def pick_run(database: Database, *, is_lost: bool = False) -> tuple[str, str] | None:
+    """A run for a worker to go on with, and its owner: one whose writer is lost, else one of the person with the fewest in
+    progress; with `is_lost`, only the first kind. It blocks. Raises StoreError."""
+    # it is reserved for a moment; the claim that its worker makes decides who may write it
+    values = {"is_lost": is_lost, "reserved": MAX_RESERVED_S, "lease": database.lease_s}
+    return next(((run, str(owner)) for run, owner in database.fetch(SQL["pick"], values)), None)
 
 
 def prune_expired(database: Database, keep_days: int, max_mb: int) -> int:

@@ -99,5 +99,4 @@ class PersonalSchedules(PersonalRows):
 def _describe_schedule(
     question: str, mode: str, request: dict[str, Any], every: timedelta, first: datetime | None
 ) -> dict[str, Any]:
-    texts = {"question": clean_text(question), "mode": mode, "request": json.dumps(request)}
-    return {**texts, "every": every, "first": first}
+    return {"question": clean_text(question), "mode": mode, "request": json.dumps(request), "every": every, "first": first}

@@ -15,7 +15,7 @@ from nexi.team.postgres.runs import PostgresRuns
 from nexi.team.postgres.schedules import PersonalSchedules
 from nexi.team.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
 from nexi.team.postgres.spaces import PostgresSpaces, PostgresSpaceSharing
-from nexi.types import Allowance, HistoryEntry, HistoryRead, Usage
+from nexi.types import TEAM, Allowance, HistoryEntry, HistoryRead, Usage
 
 
 class _PostgresHistory(PersonalRows):
@@ -63,23 +63,21 @@ class PostgresState:
         database: Database,
         owner: str,
         clock: Clock,
-        knowledge: KnowledgeStore,
+        open_knowledge: Callable[[str | None], KnowledgeStore],
         local_embedders: dict[str, Embedder | None] | None = None,
-        open_knowledge: Callable[[str], KnowledgeStore] | None = None,
     ) -> None:
-        self._database, self._clock = database, clock
+        """`open_knowledge` gives the knowledge base of a person, or of the team for None."""
+        self._database, self._clock, self._people, self._open_knowledge = database, clock, People(database), open_knowledge
         self.local_embedders = {} if local_embedders is None else local_embedders
         self.owner = owner
         self.runs = PostgresRuns(database, owner, clock)
         self.history = _PostgresHistory(database, owner)
-        self.knowledge = knowledge
+        self.knowledge = open_knowledge(None if owner == TEAM else owner)
         self.sharing = PostgresSharing(database, owner)
         self.knowledge_sharing = PostgresKnowledgeSharing(database, owner)
         self.schedules = PersonalSchedules(database, owner)
         self.spaces = PostgresSpaces(database, owner)
         self.space_sharing = PostgresSpaceSharing(database, owner)
-        self._open_knowledge = open_knowledge or (lambda _: knowledge)
-        self._people = People(database)
 
     def knowledge_of(self, owner_id: str) -> KnowledgeStore:
         return self._open_knowledge(owner_id)

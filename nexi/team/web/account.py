@@ -16,8 +16,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from nexi.notices import Notice
-from nexi.team.assembly import SCOPES, People, Team, list_limits
+from nexi.team.assembly import Team
 from nexi.team.limits import MAX_NAME_CHARS, MAX_TOKEN_DAYS, MAX_TOKENS
+from nexi.team.postgres.people import SCOPES, People, list_limits
 from nexi.web.guard import address_of, principal_of
 from nexi.web.payload import json_reply, read_body
 from nexi.web.problems import build_refusal

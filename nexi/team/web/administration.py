@@ -19,8 +19,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from nexi.errors import NexiError
-from nexi.team.assembly import People, Quotas, Team, describe_limits, list_limits
+from nexi.team.assembly import Team
 from nexi.team.limits import MAX_NAME_CHARS, MAX_RUNS_LISTED
+from nexi.team.postgres.people import People, Quotas, describe_limits, list_limits
 from nexi.types import Principal
 from nexi.web.guard import address_of, principal_of
 
@@ -96,7 +97,7 @@ class AdministrationDoor:
         name = fields.get("name", "").strip()
         if not 0 < len(name) <= MAX_NAME_CHARS:
             raise NexiError("a person needs a name", fix=f"give one of at most {MAX_NAME_CHARS} characters", code="bad_request")
-        person = self._people.add_with_new_name(name, "administrator" if fields.get("administrator") else "user")
+        person = self._people.add(name, "administrator" if fields.get("administrator") else "user")
         return self._make_link(person, name, me), person
 
     def _add_link(self, fields: Fields, me: Principal) -> tuple[str, str]:
@@ -131,7 +132,18 @@ class AdministrationDoor:
 
     def _set_quotas(self, fields: Fields, me: Principal) -> tuple[str, str]:
         person, _ = self._find(fields)
-        quotas = {field: _read_limit(fields.get(field, ""), label, unit) for field, (label, unit) in QUOTA_FIELDS.items()}
+        quotas: dict[str, Any] = {}
+        for field, (label, unit) in QUOTA_FIELDS.items():
+            text, quotas[field] = fields.get(field, ""), None
+            if not text.strip():
+                continue
+            if not _NUMBER.fullmatch(text.strip()):
+                fix = "use digits, or leave it empty"
+                raise NexiError(f"the limit of {label} is not a number: {text[:40]}", fix=fix, code="bad_request")
+            number = float(text) * unit
+            if label == "runs at once" and number < 1:
+                raise NexiError("at least one run at once is needed", fix="disable the person instead", code="bad_request")
+            quotas[field] = number if label.startswith("dollars") else int(number)
         self._people.set_quotas(person, replace(self._people.quotas_of(person), **quotas))
         return "", f"{person}: {describe_limits(quotas)}"
 
@@ -192,20 +204,6 @@ class AdministrationDoor:
                 '<p><a href="/">Back to the page</a></p>',
             )
         )
-
-
-def _read_limit(text: str, label: str, unit: int) -> Any:
-    """A limit as it is stored; None for an empty field. Raises NexiError."""
-    if not text.strip():
-        return None
-    if not _NUMBER.fullmatch(text.strip()):
-        raise NexiError(
-            f"the limit of {label} is not a number: {text[:40]}", fix="use digits, or leave it empty", code="bad_request"
-        )
-    number = float(text) * unit
-    if label == "runs at once" and number < 1:
-        raise NexiError("at least one run at once is needed", fix="disable the person instead", code="bad_request")
-    return number if label.startswith("dollars") else int(number)
 
 
 def _show_number(value: float) -> str:

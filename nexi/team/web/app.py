@@ -27,8 +27,10 @@ from starlette.types import Receive, Scope, Send
 from nexi.app.hosting import MAX_RUNS, RunHost
 from nexi.app.pool import PersonalPool
 from nexi.errors import StoreError
-from nexi.team.assembly import People, PersonPacing, Team
+from nexi.team.assembly import Team
 from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS, MAX_REQUEST_S
+from nexi.team.postgres.limits import PostgresPacing
+from nexi.team.postgres.people import People
 from nexi.team.web import page as team_page
 from nexi.team.web import schedules, shares
 from nexi.team.web.account import AccountDoor
@@ -49,11 +51,9 @@ FOR_ADMINISTRATORS = (ADMIN_PATH, "/metrics", "/page/doctor", SETTINGS_PATH)
 def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS) -> Starlette:
     """The app of one server process of a team."""
     people, metrics = People(team.database, patience_s=MAX_REQUEST_S), Metrics()
-    login = LoginDoor(team.config, people)
-    account, administration = AccountDoor(team, people), AdministrationDoor(team, people)
     apps = _PersonalApps(team, metrics, most_runs, wants_login=bool(team.config.oidc_issuer))
     # how often one person may ask, on all servers together
-    pacing = PersonPacing(team.database, team.clock, "person", burst=rules.burst, rate=rules.per_minute / 60)
+    pacing = PostgresPacing(team.database, team.clock, "person", burst=rules.burst, rate=rules.per_minute / 60)
     many = {"per_minute": rules.per_minute * MAX_PEOPLE_PER_ADDRESS, "burst": rules.burst * MAX_PEOPLE_PER_ADDRESS}
     rules = replace(rules, public=(*rules.public, *LOGIN_PATHS, team_page.ACCOUNT_PATH), most_of_one=MAX_OPEN_REQUESTS, **many)
     guard = Middleware(
@@ -82,9 +82,9 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
 
     routes = [
         Route("/readyz", show_readiness, methods=["GET"]),
-        *login.routes(),
-        *account.routes(),
-        *administration.routes(),
+        *LoginDoor(team.config, people).routes(),
+        *AccountDoor(team, people).routes(),
+        *AdministrationDoor(team, people).routes(),
         Mount("/", app=apps),
     ]
     app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan)
@@ -93,7 +93,7 @@ def create_team_app(team: Team, *, rules: GuardRules, most_runs: int = MAX_RUNS)
     return app
 
 
-async def _identify(people: People, pacing: PersonPacing, headers: Headers, scope: Scope) -> Principal:
+async def _identify(people: People, pacing: PostgresPacing, headers: Headers, scope: Scope) -> Principal:
     """Who a request comes from, by its token or by the session in its cookie. Raises Refused."""
     find, secret = people.find_by_token, given_token(headers)
     if not secret:

@@ -18,8 +18,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from nexi.config import Config
-from nexi.team.assembly import People
 from nexi.team.limits import MAX_CLOCK_SKEW_S, MAX_LOGIN_S, MAX_SESSION_DAYS
+from nexi.team.postgres.people import People
 from nexi.web.guard import address_of
 from nexi.web.guests import PAGE_HEAD, SAFE
 from nexi.web.problems import Refused, build_refusal

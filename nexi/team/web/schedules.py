@@ -17,8 +17,8 @@ from starlette.responses import Response
 
 from nexi.app import Nexi
 from nexi.app.request import request_to_dict
-from nexi.team.assembly import INTERVALS, name_interval
 from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
+from nexi.team.postgres.schedules import INTERVALS, name_interval
 from nexi.types import Schedule
 from nexi.web.contract import Contract
 from nexi.web.payload import json_reply, read_body
@@ -30,7 +30,7 @@ from nexi.web.spaces import team_state_of
 CONTRACT = Contract()
 
 
-class NewSchedule(RunQuestion, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _NewSchedule(RunQuestion, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A question to ask again and again."""
 
     every: Literal["hour", "day", "week"] = "day"
@@ -47,7 +47,7 @@ async def _list_schedules(request: Request) -> Response:
 @CONTRACT.serve("POST /v1/schedules")
 async def _add_schedule(request: Request) -> Response:
     """Ask a question again and again, with the options of a run; a plan waits for nobody."""
-    body, store = await read_body(request, NewSchedule), team_state_of(request).schedules
+    body, store = await read_body(request, _NewSchedule), team_state_of(request).schedules
     nexi: Nexi = request.app.state.nexi
     run_request = replace(parse_run_request(body), holds_plan=False)  # nobody is there to settle it
     nexi.check_request(run_request)

@@ -21,7 +21,7 @@ from nexi.web.spaces import read_audience, team_state_of
 CONTRACT = Contract()
 
 
-class OfferAnswer(Struct, frozen=True, forbid_unknown_fields=True):
+class _OfferAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether a shared knowledge base is searched with one's own."""
 
     accepted: bool
@@ -71,7 +71,7 @@ async def _list_shared_knowledge(request: Request) -> Response:
 @CONTRACT.serve("PUT /v1/shared-knowledge/{owner}")
 async def _answer_offer(request: Request) -> Response:
     """Accept the knowledge base of somebody, so that it enters one's answers, or mute it."""
-    answer = await read_body(request, OfferAnswer)
+    answer = await read_body(request, _OfferAnswer)
     sharing, owner = team_state_of(request).knowledge_sharing, request.path_params["owner"]
     await asyncio.to_thread(lambda: sharing.answer_offer(owner, is_accepted=answer.accepted))
     return await _list_shared_knowledge(request)

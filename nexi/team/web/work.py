@@ -7,7 +7,6 @@ import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.applications import Starlette
@@ -18,14 +17,12 @@ from starlette.routing import Route
 from nexi.app.components import secrets_of
 from nexi.config import Config
 from nexi.tasks import cancel_until_ended
+from nexi.team.assembly import Team, open_database
+from nexi.team.worker import TeamWorker
 from nexi.web import logs
 from nexi.web.metrics import METRICS_TYPE, Metrics
 from nexi.web.operations import healthz
 from nexi.web.server import GC_THRESHOLDS, ServerOptions, bind_socket, strict_config
-
-if TYPE_CHECKING:
-    from nexi.team.assembly import Team
-    from nexi.team.worker import TeamWorker
 
 __all__ = ["run_worker"]
 
@@ -40,9 +37,6 @@ async def run_worker(
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Work until SIGTERM or SIGINT; at `address`, tell health and metrics. Raises ConfigError without a database or a port."""
-    from nexi.team.assembly import Team, open_database
-    from nexi.team.worker import TeamWorker
-
     logs.configure_logging(log_level, secrets_of(config))
     gc.set_threshold(*GC_THRESHOLDS)
     listener = bind_socket(ServerOptions(*address)) if address else None

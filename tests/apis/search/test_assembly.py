@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nexi.apis.search.assembly import Chains
+from nexi.apis.search.assembly import choose_backends
 from nexi.apis.search.settings import SearcherSettings
 from nexi.app import Nexi
 from nexi.fetchers.cache import CachedFetcher
@@ -38,7 +38,7 @@ async def test_a_client_may_ask_for_the_two_of_the_seed_and_for_the_chain(
     tmp_path: Path, values: dict[str, Any], settings: SearcherSettings, wanted: str, names: list[str]
 ) -> None:
     async with Nexi(config(tmp_path, **values)) as nexi:
-        assert [backend.name for backend in Chains(nexi.ports, settings).get(wanted)] == names
+        assert [backend.name for backend in choose_backends(nexi.ports, settings, wanted)] == names
 
 
 @pytest.mark.parametrize(("file", "kinds"), [("", [True]), ("service: {cache: {enabled: false}}", [False])])
