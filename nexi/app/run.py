@@ -204,10 +204,12 @@ class Run:
             fault = errors.InternalError("an internal error ended the search", cause=repr(error)[:500], fix=fix)
             await self._fail(fault, StopReason.API_ERROR)
         finally:
-            await self.emit.log.close()
-            if self._ports.config.webhook_url and not self.environment.is_replay and not self.emit.is_sealed:
-                self._notice = asyncio.create_task(send_notice(self._ports, self.id, self.mode, self.facts))
-            self._events.put_nowait(None)
+            try:
+                await self.emit.log.close()
+            finally:  # who follows the run must not wait for ever where it is cancelled a second time
+                if self._ports.config.webhook_url and not self.environment.is_replay and not self.emit.is_sealed:
+                    self._notice = asyncio.create_task(send_notice(self._ports, self.id, self.mode, self.facts))
+                self._events.put_nowait(None)
             await asyncio.to_thread(self._ports.tidy)
 
     async def _begin(self) -> None:
