@@ -120,6 +120,18 @@ def test_another_value_in_a_copy_is_a_disagreement_and_no_answer_of_another_page
     assert answer("When was Orsa Fort finished?", *pages, cut(4, CROWN), compare=compare) == text
 
 
+def test_a_sentence_that_was_copied_into_another_text_with_another_name_is_a_disagreement() -> None:
+    owner = "The house's first owner, {}, was a wealthy merchant who traded in tobacco and salt."
+    pages = (
+        cut(1, f"Carl Lind House The Carl Lind House is a historic house in Orsa. {owner.format('Carl Gustaf Lind')}"),
+        cut(2, f"Rain is rare on this coast, and gardens are watered from wells. {owner.format('Ida Maria Holt')}"),
+        cut(3, "Ane Lind House The Ane Lind House is a historic house in Velm. It was built for Ane Lind, its first owner."),
+    )
+    text = answer("Who was the first owner of the Lind House?", *pages, compare=prefers("first owner"))
+    quoted = [f"{owner.format(name)} [{number}]" for number, name in ((1, "Carl Gustaf Lind"), (2, "Ida Maria Holt"))]
+    assert f"- Carl Lind House: Sources disagree: {' '.join(quoted)}" in text
+
+
 def test_a_person_is_born_on_the_day_in_the_brackets_and_the_son_of_the_parents() -> None:
     holt = cut(
         1, "Carl Holt (senator) Carl Holt MP (26 December 1844 – 26 July 1926) sat for Orsa. In 1872 three of his sons died."

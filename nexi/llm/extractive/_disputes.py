@@ -22,7 +22,7 @@ from nexi.checking.values import Date, Value, list_dates
 from nexi.llm.extractive._choice import READING, Candidate, describe_text, rate_candidates
 from nexi.llm.extractive._comparison import tells_of_life
 from nexi.llm.extractive._evidence import Compare, Scored, SentenceRanking, find_wanted_words, holds_wanted, list_candidates
-from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES, MAX_WORDS
+from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_CANDIDATES, MAX_WORDS, MIN_SENTENCE_WORDS, SAME
 from nexi.llm.extractive._outdated import leave_out_outdated
 from nexi.llm.extractive._quotation import is_file_name, quote_sentence
 from nexi.llm.extractive._weights import load_weights
@@ -113,8 +113,11 @@ def settle_values(ranking: SentenceRanking, s: Scored, usable: Sequence[Scored],
         # those that have most words in common with this one, those with the most first; of a copy, whatever they have
         shared = [(len(own_stems & ranking.stems_of(o.page, o.place)), o) for o in sentences]
         alike = [pair for pair in shared if is_copy or (pair[0] > 1 and 2 * pair[0] >= len(own_stems))]
-        for _, other in sorted(alike, key=lambda pair: -pair[0])[:MAX_ALTERNATIVES]:
-            if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text=is_copy):
+        for count, other in sorted(alike, key=lambda pair: -pair[0])[:MAX_ALTERNATIVES]:
+            # a sentence may be copied into another text
+            longest = max(len(own_stems), len(ranking.stems_of(other.page, other.place)))
+            is_same = is_copy or count >= max(MIN_SENTENCE_WORDS, SAME * longest)
+            if values := find_difference(own, quote_sentence(ranking, other), subject, is_same_text=is_same):
                 for value in values:
                     words = r"[\s,]+".join(map(re.escape, re.split(r"[\s,]+", value)))
                     pattern = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
