@@ -48,7 +48,6 @@ LAYER = {
             "checking.gaps",
             "checking.lexicon",
             "checking.links",
-            "checking._literals",
             "checking.origins",
             "checking.pages",
             "checking.parsed",

@@ -1,8 +1,8 @@
 """A page's stored text, prepared once so that many sentences can be compared with it cheaply.
 
-Below `rules` and `literals`, above `plain` and `terms`. The text is cut into sentences by paragraph, list item, table row,
-heading and line of code, and every term knows the sentences it stands in. Work and memory are linear and capped: of a page
-beyond the cap the beginning is read, and the verdict says so.
+Below `rules`, above `plain` and `terms`. The text is cut into sentences by paragraph, list item, table row, heading and line of
+code, and every term knows the sentences it stands in. Work and memory are linear and capped: of a page beyond the cap the
+beginning is read, and the verdict says so.
 """
 
 from __future__ import annotations
