@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -25,17 +27,18 @@ from nexi.answers.streaming import AnswerStream, make_safe
 from nexi.checking.evidence import list_terms
 from nexi.checking.judge import Judge, choose_passages
 from nexi.checking.lexicon import FRAME_WORDS
-from nexi.checking.pages import Pages
+from nexi.checking.pages import Pages, Snapshot, prepare
 from nexi.checking.parsed import parse_text
 from nexi.checking.review import build_cases, describe_gap, edit_text, find_failing, is_rejected, judge_claims, soften_claims
 from nexi.checking.rules import check_answer, check_claim, find_anywhere
 from nexi.checking.sentences import SOURCES, has_verb, without_markers
-from nexi.checking.snapshots import Snapshots
+from nexi.errors import StoreError
 from nexi.notices import Notice
+from nexi.ports import PageStore
 from nexi.runs.session import Session
 from nexi.text.blocks import parse_blocks
 from nexi.text.plain import strip_markdown
-from nexi.types import REVIEW_VERSION, Claim, Correction, Proof, Review, Verdict
+from nexi.types import REVIEW_VERSION, Claim, Correction, Proof, Review, Source, Verdict
 from nexi.urls import is_web_url
 
 MAX_CHARS = 400_000  # of one answer
@@ -68,6 +71,51 @@ class Rejected(Struct, frozen=True):
 
 # New sentences by the position of the rejected one, "" for one to take out; None when the model was not asked.
 RewriteSentences: TypeAlias = Callable[[Sequence[Rejected]], Awaitable[Mapping[int, str] | None]]
+
+
+@dataclass(eq=False, repr=False)
+class Snapshots:
+    """The stored texts behind the citation numbers of a session, each prepared once, off the event loop."""
+
+    # A page that was numbered in an earlier run is found by its digest. A text that is gone or damaged is None, which the proof
+    # calls unchecked: a gap is said, never passed.
+
+    session: Session
+    store: PageStore
+    _prepared: dict[str, Snapshot] = field(default_factory=dict, init=False)  # by address: an answer may change numbers
+    _running: dict[str, asyncio.Future[Snapshot]] = field(default_factory=dict, init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    @property
+    def numbers(self) -> list[int]:
+        """Every number there is."""
+        return [source.number for source in self.session.book.sources]
+
+    async def of(self, numbers: Collection[int]) -> dict[int, Snapshot | None]:
+        """The snapshots of these numbers; None for a number without a stored text."""
+        async with self._turn:
+            for source in filter(None, map(self.session.book.by_number, numbers)):
+                if source.url not in self._prepared:
+                    await self._prepare(source)
+        sources = {number: self.session.book.by_number(number) for number in numbers}
+        return {number: self._prepared.get(source.url) if source else None for number, source in sources.items()}
+
+    async def prepare_all(self) -> None:
+        """Prepare whatever was numbered, so that the first sentence need not wait for it."""
+        for number in self.numbers:
+            await self.of([number])
+
+    async def _prepare(self, source: Source) -> None:
+        page = self.session.find_page(source.url)
+        text = page.text if page and source.digest in ("", page.digest) else None
+        if text is None and source.digest:
+            with suppress(StoreError):
+                text = await self.store.get(source.digest)
+        if text is not None:
+            if source.url not in self._running:  # a caller that is cancelled leaves its work to the next one
+                work = partial(prepare, text, source.url, source.digest, title=source.title)
+                self._running[source.url] = asyncio.get_running_loop().run_in_executor(None, work)
+            self._prepared[source.url] = await asyncio.shield(self._running[source.url])
 
 
 class Verifier(Struct, frozen=True):
