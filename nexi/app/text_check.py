@@ -28,7 +28,6 @@ from nexi.app.pages import long_page_limits, read_page
 from nexi.app.pair_models import open_text_judge
 from nexi.app.request import budget_for
 from nexi.app.verification import PageArchive, VerifyRequest, document_of, nothing_to_verify, read_text
-from nexi.checking.audit import check_citations
 from nexi.checking.recheck import Basis, SourceState, Verification, check_document, describe_failure, recheck, say_all
 from nexi.checking.sentences import read_answer
 from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
@@ -155,8 +154,8 @@ class TextCheck:
                 case _:
                     states.append(SourceState(source, "unread", f"an audit reads at most {MAX_AUDITED_PAGES} pages"))
         texts = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
-        judge = open_text_judge(self._gate)
-        return await check_citations(document, texts, tuple(states), judge=judge, deadline=self._deadline())
+        judge, deadline = open_text_judge(self._gate), self._deadline()
+        return await check_document(document, texts, tuple(states), judge=judge, deadline=deadline, by_citation=True)
 
     # a text without citations
 
