@@ -31,12 +31,14 @@ from nexi.events import Judged
 from nexi.files import read_json_object, write_json_object
 from nexi.model import MeteredLLM
 from nexi.net.addresses import is_loopback_url
-from nexi.pair_models.downloads import download_model, find_published, published_models
 from nexi.pair_models.folder import (
     ModelFolder,
     describe_folder,
+    download_model,
+    find_published,
     gather_files,
     installed_model,
+    published_models,
     put_in_place,
     read_manifest,
     remove_model,
