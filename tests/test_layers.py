@@ -50,7 +50,6 @@ LAYER = {
             "checking.links",
             "checking.origins",
             "checking.pages",
-            "checking.parsed",
             "checking.rules",
             "checking.sentences",
             "checking.values",

@@ -27,8 +27,7 @@ from nexi.answers.streaming import AnswerStream, make_safe
 from nexi.checking.evidence import list_terms
 from nexi.checking.judge import Judge, choose_passages
 from nexi.checking.lexicon import FRAME_WORDS
-from nexi.checking.pages import Pages, Snapshot, prepare
-from nexi.checking.parsed import parse_text
+from nexi.checking.pages import Pages, Snapshot, parse_text, prepare
 from nexi.checking.review import build_cases, describe_gap, edit_text, find_failing, is_rejected, judge_claims, soften_claims
 from nexi.checking.rules import check_answer, check_claim, find_anywhere
 from nexi.checking.sentences import SOURCES, has_verb, without_markers

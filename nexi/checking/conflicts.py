@@ -24,8 +24,7 @@ from msgspec.structs import replace
 from nexi.checking.alignment import differ, has_negation, is_negation, match_values
 from nexi.checking.lexicon import AUXILIARIES, PARTICLES, PRONOUNS
 from nexi.checking.origins import are_altered, are_copies, find_exchanges, group_origins, merge_copies, shingles
-from nexi.checking.pages import Pages, Snapshot
-from nexi.checking.parsed import ParsedText, parse_text
+from nexi.checking.pages import Pages, ParsedText, Snapshot, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Date, Value, list_dates
 from nexi.text import references

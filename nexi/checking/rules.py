@@ -20,8 +20,7 @@ from nexi.checking.alignment import NEAR_COPY, align, find_overstatements, has_n
 from nexi.checking.evidence import list_terms
 from nexi.checking.lexicon import ASKING_WORDS, AUXILIARIES, PRONOUNS
 from nexi.checking.links import page_number
-from nexi.checking.pages import PREFIX_CHARS, Pages, Snapshot
-from nexi.checking.parsed import ParsedText, parse_text
+from nexi.checking.pages import PREFIX_CHARS, Pages, ParsedText, Snapshot, parse_text
 from nexi.checking.sentences import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
 from nexi.checking.values import DOTTED_THOUSANDS, find_missing
 from nexi.notices import Notice

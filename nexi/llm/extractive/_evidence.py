@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from nexi.checking.parsed import parse_text
+from nexi.checking.pages import parse_text
 from nexi.llm.extractive._lexicon import MEASURES
 from nexi.llm.extractive._limits import (
     MAX_ALTERNATIVES,
