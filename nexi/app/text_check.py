@@ -33,7 +33,7 @@ from nexi.checking.sentences import read_answer
 from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
 from nexi.tasks import gather_all
 from nexi.text.chunking import headings_of
-from nexi.text.wordforms import word_terms
+from nexi.text.stems import word_terms
 from nexi.types import Page, Paper, Query, Source
 from nexi.urls import dedup_key, find_doi, is_web_url
 

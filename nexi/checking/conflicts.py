@@ -30,7 +30,7 @@ from nexi.checking.values import Date, Value, list_dates
 from nexi.text import references
 from nexi.text.plain import fold_text
 from nexi.text.scope import DocumentScope, asks_for_state, is_newer, is_not_yet
-from nexi.text.wordforms import WORD, word_terms
+from nexi.text.stems import WORD, word_terms
 from nexi.text.words import has_words
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse

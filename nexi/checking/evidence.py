@@ -16,7 +16,7 @@ from math import log
 from msgspec import Struct
 
 from nexi.checking.pages import Pages, Snapshot
-from nexi.text.wordforms import WORD, word_terms
+from nexi.text.stems import WORD, word_terms
 
 __all__ = ["EvidencePassage", "EvidenceSet", "SentenceQuery", "gather_evidence"]
 

@@ -18,7 +18,7 @@ from nexi.checking.values import Date, Number, Value, parse_values
 from nexi.text.blocks import Block, list_cells, parse_blocks
 from nexi.text.plain import Plain, fold_text, plain
 from nexi.text.sentences import sentence_bounds
-from nexi.text.wordforms import WORD, normalise_word, word_terms
+from nexi.text.stems import WORD, normalise_word, word_terms
 from nexi.text.words import has_unspaced
 from nexi.types import content_digest
 

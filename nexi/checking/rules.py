@@ -26,7 +26,7 @@ from nexi.checking.values import DOTTED_THOUSANDS, find_missing
 from nexi.notices import Notice
 from nexi.text.blocks import list_cells
 from nexi.text.plain import fold_text
-from nexi.text.wordforms import WORD, normalise_word, word_terms
+from nexi.text.stems import WORD, normalise_word, word_terms
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 ENOUGH_WORDS = 0.6  # share of a sentence's words that its source must hold

@@ -17,9 +17,8 @@ from nexi.checking.lexicon import ABOUT_ITSELF, ATTRIBUTIONS, AUXILIARIES, FRAME
 from nexi.checking.pages import LABEL, ParsedText, cut_block, parse_text
 from nexi.text.blocks import parse_blocks
 from nexi.text.sentences import sentence_bounds
-from nexi.text.stems import IRREGULAR
+from nexi.text.stems import IRREGULAR, WORD, word_terms
 from nexi.text.stopwords import STOP
-from nexi.text.wordforms import WORD, word_terms
 
 MAX_SENTENCE_CHARS = 4_000
 MIN_CONTENT_WORDS = 2  # of a clause that can be looked for by itself
