@@ -45,7 +45,6 @@ LAYER = {
             "checking.alignment",
             "checking.conflicts",
             "checking.evidence",
-            "checking.gaps",
             "checking.lexicon",
             "checking.links",
             "checking.origins",

@@ -20,15 +20,14 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from nexi.checking.evidence import CHARS_PER_TOKEN, MAX_TOKENS, EvidencePassage, EvidenceSet, SentenceQuery, gather_evidence
-from nexi.checking.gaps import TOO_LATE, UNREADABLE, build_gap
 from nexi.checking.pages import Pages, prepare
-from nexi.checking.quiz import Test
+from nexi.checking.quiz import UNREADABLE, Test
 from nexi.errors import ContextOverflowError, LLMError, NexiError
 from nexi.ports import LLM, Clock, PairModel
 from nexi.prompts import render
 from nexi.structured.json_reader import find_values
 from nexi.structured.schema_check import object_schema
-from nexi.types import JudgeFigure, Message, PairScore, Usage
+from nexi.types import CHECK_TOO_LATE, JudgeFigure, Message, PairScore, Usage
 
 __all__ = ["Case", "GradedJudge", "Judge", "JudgePairModel", "Judgement", "Judging", "LlmJudge", "PairJudge"]
 
@@ -130,7 +129,7 @@ class LlmJudge:
             self.spent += error.usage or Usage()
             return [Judgement(reason=f"the judge could not be asked ({error})")] * len(cases)
         except TimeoutError:
-            return [Judgement(reason=TOO_LATE)] * len(cases)
+            return [Judgement(reason=CHECK_TOO_LATE)] * len(cases)
         finally:
             self._reserved -= room + overhead
         if len(cases) == 1:
@@ -225,7 +224,7 @@ class JudgePairModel:
         return [
             PairScore(float(j.finding == "supported"), float(j.finding == "contradicted"), reason=j.reason)
             if j.finding
-            else build_gap(UNREADABLE if j.reason in (NO_PASSAGE, IN_TWO_WAYS) else j.reason)  # a reply, and no outage
+            else PairScore.gap(UNREADABLE if j.reason in (NO_PASSAGE, IN_TWO_WAYS) else j.reason)  # a reply, and no outage
             for j in judging.judgements
         ]
 

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
-from nexi.checking.gaps import TOO_LATE, build_gap
 from nexi.errors import NexiError, StoreError
 from nexi.pair_models.folder import (
     Labels,
@@ -27,6 +26,7 @@ from nexi.pair_models.folder import (
 )
 from nexi.pair_models.onnx import NO_PROSE, OTHER_LANGUAGE, TOO_LONG, OnnxPairModel, can_read, is_prose
 from nexi.testing import FakeClock
+from nexi.types import CHECK_TOO_LATE, PairScore
 from tests.pair_models.tiny import NLI, onnx, share_graph, write_model
 
 PREMISE = "The bridge over the Tamar was opened in 1859 and carries two tracks."
@@ -77,7 +77,7 @@ async def test_a_premise_beyond_the_window_is_read_in_slices(tmp_path: Path) -> 
 
 async def test_a_sentence_that_leaves_no_room_for_a_premise_is_a_gap(tmp_path: Path) -> None:
     model = model_of(tmp_path, max_tokens=40)
-    assert await model.score([(PREMISE * 3, "the bridge " * 400)]) == [build_gap(TOO_LONG)]
+    assert await model.score([(PREMISE * 3, "the bridge " * 400)]) == [PairScore.gap(TOO_LONG)]
 
 
 async def test_an_english_model_leaves_other_languages_and_tables_to_the_rules(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ async def test_an_english_model_leaves_other_languages_and_tables_to_the_rules(t
         ]
     )
     assert scores[0].supported > 0.9
-    assert scores[1:] == [build_gap(OTHER_LANGUAGE), build_gap(OTHER_LANGUAGE), build_gap(NO_PROSE), build_gap(NO_PROSE)]
+    assert scores[1:] == [PairScore.gap(reason) for reason in (OTHER_LANGUAGE, OTHER_LANGUAGE, NO_PROSE, NO_PROSE)]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_prose_is_mostly_letters() -> None:
 
 async def test_after_the_deadline_the_rest_are_gaps(tmp_path: Path) -> None:
     model = model_of(tmp_path)
-    assert await model.score([(PREMISE, TRUE)] * 2, deadline=1000.0) == [build_gap(TOO_LATE)] * 2
+    assert await model.score([(PREMISE, TRUE)] * 2, deadline=1000.0) == [PairScore.gap(CHECK_TOO_LATE)] * 2
 
 
 # files that cannot be used
