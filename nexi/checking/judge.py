@@ -27,6 +27,7 @@ from nexi.ports import LLM, Clock, PairModel
 from nexi.prompts import render
 from nexi.structured.json_reader import find_values
 from nexi.structured.schema_check import object_schema
+from nexi.tasks import catch_error
 from nexi.types import CHECK_TOO_LATE, JudgeFigure, Message, PairScore, Usage
 
 __all__ = ["Case", "GradedJudge", "Judge", "JudgePairModel", "Judgement", "Judging", "LlmJudge", "PairJudge"]
@@ -242,12 +243,9 @@ class GradedJudge:
         return self.model.name
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
-        grade, reason = None, ""
-        try:
-            grade = await self.test(deadline)
-        except NexiError as error:
-            reason = str(error)
-        if grade is None or not grade.may_be_asked:  # how it did in its test, `doctor` says, not every answer
+        grade = await catch_error(self.test(deadline))
+        reason = str(grade) if isinstance(grade, NexiError) else ""  # how it did in its test, `doctor` says, not every answer
+        if isinstance(grade, NexiError) or not grade.may_be_asked:
             if self.stand_in:
                 return await self.stand_in.judge(cases, pages, question, deadline=deadline)
             return Judging((Judgement(reason=reason),) * len(cases))

@@ -20,6 +20,7 @@ from msgspec.structs import asdict
 
 from nexi.errors import NexiError
 from nexi.ports import PairModel
+from nexi.tasks import catch_error
 from nexi.types import JudgeFigure, PairScore, content_digest
 
 __all__ = ["Grade", "GradedPairModel", "Quiz", "grade_scores", "packaged_quiz", "take_quiz"]
@@ -196,8 +197,7 @@ class GradedPairModel:
     model: PairModel
     test: Test
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    _grade: Grade | None = field(default=None, init=False)
-    _problem: str = field(default="", init=False)
+    _grade: Grade | NexiError | None = field(default=None, init=False)
 
     @property
     def name(self) -> str:
@@ -207,14 +207,11 @@ class GradedPairModel:
         if not pairs:
             return []
         async with self._turn:  # the test is taken once
-            if self._grade is None and not self._problem:
-                try:
-                    self._grade = await self.test(deadline)
-                except NexiError as error:
-                    self._problem = str(error)
+            if self._grade is None:
+                self._grade = await catch_error(self.test(deadline))
         grade = self._grade
-        if grade is None:
-            return [PairScore.gap(self._problem)] * len(pairs)
+        if isinstance(grade, NexiError):
+            return [PairScore.gap(str(grade))] * len(pairs)
         if not grade.may_be_asked:
             share = f"{grade.balanced_accuracy:.0%}"
             return [PairScore.gap(f"{self.name} was right in {share} of its test, too rarely to be asked")] * len(pairs)

@@ -79,11 +79,34 @@ class ModelFolder(Struct, frozen=True):
                 raise StoreError(f"{self.name} is not used", cause=cause, fix=REINSTALL)
 
     def labels(self) -> Labels:
-        return _read_labels(_read_json(self.path / CONFIG))
+        """The meaning of the model's outputs by its config. Raises NexiError where the names do not say it."""
+        config = _read_json(self.path / CONFIG)
+        id2label = config["id2label"] if isinstance(config.get("id2label"), Mapping) else {}
+        names = {str(key): str(name).strip().casefold() for key, name in id2label.items()}
+        count = len(names) or config.get("num_labels")
+        if count == 1:
+            return Labels(1, 0)
+        if set(names) == {str(n) for n in range(len(names))}:
+            supported = [int(n) for n, name in names.items() if _SUPPORTED.fullmatch(name)]
+            contradicted = [int(n) for n, name in names.items() if _CONTRADICTED.fullmatch(name)]
+            if len(supported) == 1 and len(contradicted) <= 1:
+                return Labels(len(names), supported[0], contradicted[0] if contradicted else None)
+        label_list = ", ".join(names.values())[:200] or "none"
+        cause = f"id2label in config.json has: {label_list}"
+        fix = 'name them there, like {"0": "contradiction", "1": "entailment", "2": "neutral"}'
+        raise NexiError("the model's labels do not say which one means supported", cause=cause, fix=fix)
 
     def max_tokens(self) -> int:
-        tokenizer = self.path / OPTIONAL[0]
-        return _read_max_tokens(_read_json(self.path / CONFIG), _read_json(tokenizer) if tokenizer.exists() else {})
+        """How many tokens a pair may have: the smallest number that the model's files give."""
+        config, path = _read_json(self.path / CONFIG), self.path / OPTIONAL[0]
+        tokenizer = _read_json(path) if path.exists() else {}
+        limits = (config.get("max_position_embeddings"), tokenizer.get("model_max_length"))
+        numbers = [size for size in limits if isinstance(size, int | float) and not isinstance(size, bool)]
+        sizes = [int(size) for size in numbers if 16 <= size < 1e6]
+        if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
+            most = config.get("max_position_embeddings")
+            sizes = [size - 2 if size == most else size for size in sizes]  # two positions are taken
+        return min(*sizes, MAX_MAX_TOKENS) if sizes else DEFAULT_MAX_TOKENS
 
 
 def installed_model(root: Path) -> ModelFolder | None:
@@ -288,31 +311,3 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise StoreError("The model cannot be used", cause=f"{path.name} is no JSON object", fix=REINSTALL)
     return value
-
-
-def _read_labels(config: Mapping[str, Any]) -> Labels:
-    """The meaning of a model's outputs by its config. Raises NexiError where the names do not say it."""
-    id2label = config.get("id2label")
-    names = {str(key): str(name).strip().casefold() for key, name in id2label.items()} if isinstance(id2label, Mapping) else {}
-    count = len(names) or config.get("num_labels")
-    if count == 1:
-        return Labels(1, 0)
-    if set(names) == {str(n) for n in range(len(names))}:
-        supported = [int(n) for n, name in names.items() if _SUPPORTED.fullmatch(name)]
-        contradicted = [int(n) for n, name in names.items() if _CONTRADICTED.fullmatch(name)]
-        if len(supported) == 1 and len(contradicted) <= 1:
-            return Labels(len(names), supported[0], contradicted[0] if contradicted else None)
-    label_list = ", ".join(names.values())[:200] or "none"
-    cause = f"id2label in config.json has: {label_list}"
-    fix = 'name them there, like {"0": "contradiction", "1": "entailment", "2": "neutral"}'
-    raise NexiError("the model's labels do not say which one means supported", cause=cause, fix=fix)
-
-
-def _read_max_tokens(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> int:
-    """How many tokens a pair may have: the smallest number that the model's files give."""
-    limits = (config.get("max_position_embeddings"), tokenizer.get("model_max_length"))
-    sizes = [int(size) for size in limits if isinstance(size, int | float) and not isinstance(size, bool) and 16 <= size < 1e6]
-    if config.get("model_type") in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        most = config.get("max_position_embeddings")
-        sizes = [size - 2 if size == most else size for size in sizes]  # two positions are taken
-    return min(*sizes, MAX_MAX_TOKENS) if sizes else DEFAULT_MAX_TOKENS

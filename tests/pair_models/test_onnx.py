@@ -15,8 +15,6 @@ from nexi.errors import NexiError, StoreError
 from nexi.pair_models.folder import (
     Labels,
     ModelFolder,
-    _read_labels,
-    _read_max_tokens,
     describe_folder,
     gather_files,
     installed_model,
@@ -266,8 +264,9 @@ def test_a_manifest_cannot_name_files_elsewhere(tmp_path: Path) -> None:
         ({"num_labels": 1}, Labels(1, 0, None)),
     ],
 )
-def test_labels_are_read_by_their_names(config: dict[str, Any], labels: Labels) -> None:
-    assert _read_labels(config) == labels
+def test_labels_are_read_by_their_names(config: dict[str, Any], labels: Labels, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert ModelFolder(tmp_path, "toy").labels() == labels
 
 
 @pytest.mark.parametrize(
@@ -280,9 +279,10 @@ def test_labels_are_read_by_their_names(config: dict[str, Any], labels: Labels) 
         {"id2label": "entailment"},
     ],
 )
-def test_labels_that_do_not_say_what_they_mean_are_refused(config: dict[str, Any]) -> None:
+def test_labels_that_do_not_say_what_they_mean_are_refused(config: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(NexiError, match="labels do not say"):
-        _read_labels(config)
+        ModelFolder(tmp_path, "toy").labels()
 
 
 @pytest.mark.parametrize(
@@ -296,5 +296,9 @@ def test_labels_that_do_not_say_what_they_mean_are_refused(config: dict[str, Any
         ({"max_position_embeddings": True}, {"model_max_length": "many"}, 512),
     ],
 )
-def test_the_window_is_the_smallest_that_the_files_give(config: dict[str, Any], tokenizer: dict[str, Any], most: int) -> None:
-    assert _read_max_tokens(config, tokenizer) == most
+def test_the_window_is_the_smallest_that_the_files_give(
+    config: dict[str, Any], tokenizer: dict[str, Any], most: int, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+    assert ModelFolder(tmp_path, "toy").max_tokens() == most
