@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.text.sentences import MONTHS
-from nexi.text.stopwords import read_word_sets
+from nexi.text.words import read_word_sets
 from nexi.types import Paper, Source
 from nexi.urls import host_of
 

@@ -18,7 +18,7 @@ from nexi.checking.pages import LABEL, ParsedText, cut_block, parse_text
 from nexi.text.blocks import parse_blocks
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import IRREGULAR, WORD, word_terms
-from nexi.text.stopwords import STOP
+from nexi.text.words import STOP
 
 MAX_SENTENCE_CHARS = 4_000
 MIN_CONTENT_WORDS = 2  # of a clause that can be looked for by itself

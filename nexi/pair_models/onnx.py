@@ -21,7 +21,7 @@ from nexi.install import import_silenced, install_command
 from nexi.pair_models.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.ports import Clock
 from nexi.text.languages import LANGUAGES, name_language
-from nexi.text.stopwords import SMALL_WORDS, language_of
+from nexi.text.words import SMALL_WORDS, language_of
 from nexi.types import CHECK_TOO_LATE, PairScore
 
 __all__ = ["OnnxPairModel"]

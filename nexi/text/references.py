@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import permutations
 
-from nexi.text.names import find_names
 from nexi.text.scope import MAX_HEAD_CHARS
-from nexi.text.stopwords import STOP, word_set
 from nexi.text.whole import asks_about_whole
-from nexi.text.words import find_words, has_words
+from nexi.text.words import STOP, find_names, find_words, has_words, word_set
 from nexi.types import Message
 
 MAX_QUESTION_CHARS = 1_000  # a longer one brings a text of its own, which names things

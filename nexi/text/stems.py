@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from nexi.text.stopwords import FUNCTION_WORDS
-from nexi.text.words import UNSPACED, has_unspaced
+from nexi.text.words import FUNCTION_WORDS, UNSPACED, has_unspaced
 
 VERSION = 2  # raise it when the same word gets another root: an index that stores roots is built anew then
 _FORMS: dict[str, str] = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes())  # by the word they are read as

@@ -19,9 +19,8 @@ from nexi.text.languages import LANGUAGES, Language
 from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
 from nexi.text.stems import normalise_word, stem
-from nexi.text.stopwords import STOP
 from nexi.text.terms import fold_text
-from nexi.text.words import has_unspaced
+from nexi.text.words import STOP, has_unspaced
 
 __all__ = ["ContentWords", "PassageSentence", "is_about_code", "read_sentences"]
 
