@@ -41,16 +41,16 @@ def _nothing(*_: Any, **__: Any) -> tuple[()]:
 RULES: dict[str, dict[str, object]] = {
     "nothing": {},
     "values that are missing": {"rules.find_missing": _nothing},
-    "values that contradict": {"alignment._are_rivals": lambda *_: False},
-    "quotations, code, identifiers": {"rules.missing_literals": _nothing},
-    "names that are absent": {"rules.absent_names": _nothing},
+    "values that contradict": {"alignment.differ": lambda *_: False},
+    "quotations, code, identifiers": {"rules._find_missing_literals": _nothing},
+    "names that are absent": {"rules._find_absent_names": _nothing},
     "names and opposites in near copies": {"alignment._find_changes": _nothing},
     "names and nouns exchanged": {"alignment._find_exchanges": _nothing},
     "hedges and conditions left out": {"alignment._find_hedges": _nothing},
     "stronger words": {"rules.find_overstatements": _nothing},
     "negations": {"alignment._list_negations": _nothing},
-    "sentences bound by pronouns": {"retrieval._is_bound": lambda *_: False},
-    "words lent by headings": {"retrieval.CONTEXT_WORTH": 0.0},
+    "sentences bound by pronouns": {"rules._is_bound": lambda *_: False},
+    "words lent by headings": {"rules.CONTEXT_WORTH": 0.0},
     "clauses found apart": {"rules._check_by_clauses": lambda claim, *_: claim},
 }
 Check = Callable[[], Outcome]

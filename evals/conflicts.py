@@ -23,8 +23,7 @@ from evals.answers import DATA, find_source
 from nexi.bench.scores import wilson_share
 from nexi.checking.alignment import has_negation
 from nexi.checking.conflicts import find_conflicts
-from nexi.checking.pages import Snapshot, prepare
-from nexi.checking.parsed import ParsedText, parse_text
+from nexi.checking.pages import ParsedText, Snapshot, parse_text, prepare
 from nexi.checking.values import Number
 from nexi.formats import extract
 from nexi.types import Claim, Evidence, Verdict

@@ -21,13 +21,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nexi.checking.answer import AnswerCheck, Rejected, Verifier
+from nexi.checking.answer import AnswerCheck, Rejected, Snapshots, Verifier
 from nexi.checking.evidence import gather_evidence
 from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Snapshot, prepare
 from nexi.checking.review import build_cases, is_rejected
 from nexi.checking.rules import check_answer
-from nexi.checking.snapshots import Snapshots
 from nexi.extract import to_markdown
 from nexi.runs.pages import MemoryPages
 from nexi.runs.session import Session

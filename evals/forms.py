@@ -19,9 +19,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from nexi.checking.answer import AnswerCheck, Verifier
+from nexi.checking.answer import AnswerCheck, Snapshots, Verifier
 from nexi.checking.review import PASSING
-from nexi.checking.snapshots import Snapshots
 from nexi.runs.pages import MemoryPages
 from nexi.runs.session import Session
 from nexi.types import Page, Review

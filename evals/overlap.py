@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from nexi.text.stems import stem
-from nexi.text.stopwords import STOP
+from nexi.text.words import STOP
 from nexi.types import PairScore
 
 MAX_CHARS = 20_000

@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from nexi.errors import StoreError
-from nexi.text.stopwords import STOP
+from nexi.text.words import STOP
 
 QUESTIONS = (
     "How does nexi check its sentences?",

@@ -612,6 +612,9 @@ class JudgeFigure(Struct, frozen=True):
     pairs: int = 0
 
 
+CHECK_TOO_LATE = "the time for checking was used up"  # the reason of a gap
+
+
 class PairScore(Struct, frozen=True):
     """What a pair model says of one pair: probabilities that the premise supports and contradicts the hypothesis."""
 
@@ -620,6 +623,11 @@ class PairScore(Struct, frozen=True):
     known: bool = True  # False where there is no answer to rely on: a gap, which neither raises nor lowers
     reason: str = ""  # of the gap
     judge: JudgeFigure | None = None
+
+    @classmethod
+    def gap(cls, reason: str) -> PairScore:
+        """What a pair model returns where it has nothing to rely on."""
+        return cls(0.0, known=False, reason=reason)
 
     @property
     def supports(self) -> bool:

@@ -14,7 +14,7 @@ from nexi.config import Config
 from nexi.events import ContextCompacted, KnowledgeSearched, ToolFinished
 from nexi.llm.extractive.passages import read_sentences
 from nexi.testing import FakeWeb, ScriptedLLM, reading, searching
-from nexi.text.excerpts import LongText, excerpt_text
+from nexi.text.chunking import LongText, excerpt_text
 from nexi.types import Message, Reply, StopReason, ToolCall
 from tests.scenarios.world import World
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.text.open_references import describe_open_reference, find_open_reference
+from nexi.text.references import describe_open_reference, find_open_reference
 from nexi.types import Message
 
 

@@ -32,8 +32,7 @@ from nexi.notices import Notice, join_causes
 from nexi.tasks import start_task
 from nexi.text import scope
 from nexi.text.languages import detect_language, name_language
-from nexi.text.open_references import describe_open_reference, find_open_reference
-from nexi.text.references import find_parties, name_subject
+from nexi.text.references import describe_open_reference, find_open_reference, find_parties, name_subject
 from nexi.tools.toolbox import LOCAL_BACKEND
 from nexi.types import Answer, Answered, Claim, Conflict, Message, PageView, Proof, Reply, Review, Source, StopReason, Verdict
 from nexi.urls import is_web_url

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from nexi.text.sentences import MONTHS
-from nexi.text.stopwords import read_word_sets
+from nexi.text.words import read_word_sets
 from nexi.types import Paper, Source
 from nexi.urls import host_of
 
@@ -27,9 +27,9 @@ _WORDS = read_word_sets(__file__)
 PARTICLES = _WORDS["particles"]  # of a family name
 ORGANISATION = _WORDS["organisation"]  # words that name no person
 
-_ISO = re.compile(r"(\d{4})(?:[-/.]?(0[1-9]|1[0-2])(?:[-/.]?(0[1-9]|[12]\d|3[01]))?)?(?!\d)")
-_DAY_FIRST = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\.?\s+([A-Za-z]{3,9})\.?,?\s+(\d{4})\b")
-_MONTH_FIRST = re.compile(r"\b([A-Za-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,?\s+)?(\d{4})\b")
+_ISO = re.compile(r"(?P<year>\d{4})(?:[-/.]?(?P<month>0[1-9]|1[0-2])(?:[-/.]?(?P<day>0[1-9]|[12]\d|3[01]))?)?(?!\d)")
+_DAY_FIRST = re.compile(r"\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\.?\s+(?P<month>[A-Za-z]{3,9})\.?,?\s+(?P<year>\d{4})\b")
+_MONTH_FIRST = re.compile(r"\b(?P<month>[A-Za-z]{3,9})\.?\s+(?:(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s+)?(?P<year>\d{4})\b")
 _JOINS = re.compile(r"\s*;\s*|\s+(?:and|&|und|et)\s+", re.IGNORECASE)
 _SITE_TAIL = re.compile(r"\s+[-–—|·•:]\s+")
 _BY = re.compile(r"^(?:by|von|par|por)\s+", re.IGNORECASE)
@@ -176,13 +176,12 @@ FORMS: Mapping[str, Callable[[Sequence[Source], str], str]] = {"ris": to_ris, "b
 def read_date(text: str) -> PublicationDate | None:
     """The first date of a text in one of the spellings that pages use; None for what is none."""
     text = text.strip()[:100]
-    if match := _ISO.match(text):
-        return _build_date(match[1], int(match[2] or 0), match[3])
-    if match := _DAY_FIRST.search(text):
-        return _build_date(match[3], MONTH_NUMBERS.get(match[2][:3].lower(), 0), match[1])
-    if match := _MONTH_FIRST.search(text):
-        return _build_date(match[3], MONTH_NUMBERS.get(match[1][:3].lower(), 0), match[2])
-    return None
+    match = _ISO.match(text) or _DAY_FIRST.search(text) or _MONTH_FIRST.search(text)
+    if not match or not int(match["year"]):
+        return None
+    name, day = match["month"] or "0", int(match["day"] or 0)
+    month = int(name) if name.isdecimal() else MONTH_NUMBERS.get(name[:3].lower(), 0)
+    return PublicationDate(int(match["year"]), month, day if month and 1 <= day <= 31 else 0)
 
 
 def read_names(text: str) -> tuple[Name, ...]:
@@ -250,11 +249,6 @@ def _is_of_a_person(word: str) -> bool:
     letters = word.strip(".'’-")
     is_acronym = len(letters) > 2 and letters.isupper()
     return word[0].isupper() and not is_acronym and letters.lower() not in ORGANISATION and not any(map(str.isdigit, word))
-
-
-def _build_date(year: str, month: int, day: str | None) -> PublicationDate | None:
-    number = int(day or 0)
-    return PublicationDate(int(year), month, number if month and 1 <= number <= 31 else 0) if int(year) else None
 
 
 def _one_line(text: str) -> str:

@@ -17,12 +17,10 @@ from msgspec import Struct
 
 from nexi.text.blocks import parse_blocks, read_block
 from nexi.text.languages import LANGUAGES, detect_language
-from nexi.text.names import find_names
 from nexi.text.references import name_subject
 from nexi.text.sentences import sentence_bounds
-from nexi.text.stopwords import STOP
 from nexi.text.terms import join_roots
-from nexi.text.words import find_words, has_unspaced
+from nexi.text.words import STOP, find_names, find_words, has_unspaced
 
 MAX_QUESTIONS = 3
 MAX_PAGE_CHARS = 100_000

@@ -18,9 +18,8 @@ from nexi.app.local import LocalBackend, LocalFetcher
 from nexi.app.pages import long_page_limits
 from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
 from nexi.budget import Meter
-from nexi.checking.answer import Verifier
+from nexi.checking.answer import Snapshots, Verifier
 from nexi.checking.judge import Judge, PairJudge
-from nexi.checking.snapshots import Snapshots
 from nexi.compaction import CompactionSettings
 from nexi.config import Config, EndpointRole
 from nexi.focus import FOCUSES

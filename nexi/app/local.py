@@ -20,7 +20,7 @@ from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Fact, ToolFinished, Warned
 from nexi.knowledge.indexing import IndexQueue, IndexReport
 from nexi.notices import Notice, join_sentences
-from nexi.text.excerpts import PASSAGE_GAP
+from nexi.text.chunking import PASSAGE_GAP
 from nexi.text.scope import DocumentScope, asks_for_future, asks_for_past, find_periods, is_newer, order_versions, read_scope
 from nexi.tools.specs import LOCAL_SEARCH
 from nexi.tools.toolbox import ANSWERED_BEFORE_NOTE

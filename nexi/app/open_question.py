@@ -13,9 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.app.request import RunRequest
-from nexi.text.names import find_names
-from nexi.text.open_references import find_open_reference
-from nexi.text.references import find_namesakes
+from nexi.text.references import find_namesakes, find_open_reference
+from nexi.text.words import find_names
 from nexi.types import Hit, Message
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from nexi.app.approach import choose_approach
 from nexi.app.factory import PortFactory
 from nexi.app.gate import ModelGate
-from nexi.checking.gaps import build_gap, build_gaps
 from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge, PairJudge
 from nexi.checking.quiz import MAX_PAIRS, Grade, GradedPairModel, Quiz, grade_scores, packaged_quiz, take_quiz
 from nexi.config import Config
@@ -31,12 +30,14 @@ from nexi.events import Judged
 from nexi.files import read_json_object, write_json_object
 from nexi.model import MeteredLLM
 from nexi.net.addresses import is_loopback_url
-from nexi.pair_models.downloads import download_model, find_published, published_models
 from nexi.pair_models.folder import (
     ModelFolder,
     describe_folder,
+    download_model,
+    find_published,
     gather_files,
     installed_model,
+    published_models,
     put_in_place,
     read_manifest,
     remove_model,
@@ -315,7 +316,7 @@ class RecordedPairModel:
         if new_pairs and self._model and not self._replay.is_replay_only:
             new_scores = await self._model.score(new_pairs, deadline=deadline)
             scores |= {_digest_pair(pair): score for pair, score in zip(new_pairs, new_scores, strict=True)}
-        gap = build_gap(f"{self.name} did not judge this passage when the run was recorded")
+        gap = PairScore.gap(f"{self.name} did not judge this passage when the run was recorded")
         rows = [(digest, scores.get(digest, gap)) for digest in map(_digest_pair, pairs)]
         items = tuple(msgspec.json.encode(row, enc_hook=str).decode() for row in rows)
         await self._emit(Judged(PASSAGES, self.name, 0.0, items))
@@ -345,7 +346,7 @@ class _GapPairModel:
         self.name, self._reason = name, reason
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
-        return build_gaps(pairs, self._reason)
+        return [PairScore.gap(self._reason)] * len(pairs)
 
 
 class InstalledPairModel:

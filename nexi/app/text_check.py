@@ -28,13 +28,12 @@ from nexi.app.pages import long_page_limits, read_page
 from nexi.app.pair_models import open_text_judge
 from nexi.app.request import budget_for
 from nexi.app.verification import PageArchive, VerifyRequest, document_of, nothing_to_verify, read_text
-from nexi.checking.audit import check_citations
 from nexi.checking.recheck import Basis, SourceState, Verification, check_document, describe_failure, recheck, say_all
 from nexi.checking.sentences import read_answer
 from nexi.errors import ConfigError, FetchError, NoEvidenceError, PageLimitError
 from nexi.tasks import gather_all
 from nexi.text.chunking import headings_of
-from nexi.text.wordforms import word_terms
+from nexi.text.stems import word_terms
 from nexi.types import Page, Paper, Query, Source
 from nexi.urls import dedup_key, find_doi, is_web_url
 
@@ -155,8 +154,8 @@ class TextCheck:
                 case _:
                     states.append(SourceState(source, "unread", f"an audit reads at most {MAX_AUDITED_PAGES} pages"))
         texts = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
-        judge = open_text_judge(self._gate)
-        return await check_citations(document, texts, tuple(states), judge=judge, deadline=self._deadline())
+        judge, deadline = open_text_judge(self._gate), self._deadline()
+        return await check_document(document, texts, tuple(states), judge=judge, deadline=deadline, by_citation=True)
 
     # a text without citations
 

@@ -20,7 +20,7 @@ from nexi.backends._replies import check_status, json_object, read_answer, read_
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
 from nexi.backends.services._form import Row, dig, dig_rows, read_day, read_line, read_lines
 from nexi.errors import BackendError
-from nexi.text.stopwords import STOP, read_word_sets
+from nexi.text.words import STOP, read_word_sets
 from nexi.types import Failure, Hit, Query
 
 __all__ = ["Security"]

@@ -1,6 +1,6 @@
 """A sentence laid along a sentence of a page: what stands in the same slot, and what a near copy changes.
 
-Below `rules`, above `parsed`. Small words are left out, and every value is masked by its unit, so that "opened in 1889"
+Below `rules`, above `pages`. Small words are left out, and every value is masked by its unit, so that "opened in 1889"
 lies along "opened on 4 March 1890" and the two dates meet. Two values that meet, with the same words beside them, and differ
 are a contradiction. Where a sentence is nearly a copy, a name, a noun, an opposite or a negation that was put in, and a hedge
 or a condition that was left out, mean that the page does not say it.
@@ -17,7 +17,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from nexi.checking import lexicon
-from nexi.checking.parsed import ParsedText, Word
+from nexi.checking.pages import ParsedText, Word
 from nexi.checking.values import Date, Number, Value, dates_differ, find_missing, is_same_number, list_dates
 
 MAX_WORDS = 200

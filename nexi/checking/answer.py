@@ -11,34 +11,41 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.answers.citations import NumbersByUse, extract_citation_markers, is_row
+from nexi.answers.citations import NumbersByUse, extract_citation_markers, is_row, set_citations
 from nexi.answers.echoes import is_prompt_text
 from nexi.answers.safe_markdown import MarkdownGuard
 from nexi.answers.streaming import AnswerStream, make_safe
 from nexi.checking.evidence import list_terms
 from nexi.checking.judge import Judge, choose_passages
 from nexi.checking.lexicon import FRAME_WORDS
-from nexi.checking.pages import Pages
-from nexi.checking.parsed import parse_text
-from nexi.checking.quotations import accept_quotations
-from nexi.checking.review import PASSING, build_cases, describe_gap, edit_text, is_rejected, judge_claims, soften_claims
+from nexi.checking.pages import Pages, Snapshot, parse_text, prepare
+from nexi.checking.review import build_cases, describe_gap, edit_text, find_failing, is_rejected, judge_claims, soften_claims
 from nexi.checking.rules import check_answer, check_claim, find_anywhere
 from nexi.checking.sentences import SOURCES, has_verb, without_markers
-from nexi.checking.snapshots import Snapshots
+from nexi.errors import StoreError
+from nexi.notices import Notice
+from nexi.ports import PageStore
 from nexi.runs.session import Session
-from nexi.types import REVIEW_VERSION, Claim, Correction, Proof, Review, Verdict
+from nexi.text.blocks import parse_blocks
+from nexi.text.plain import strip_markdown
+from nexi.types import REVIEW_VERSION, Claim, Correction, Proof, Review, Source, Verdict
 from nexi.urls import is_web_url
 
 MAX_CHARS = 400_000  # of one answer
 SHOWN_AT_ONCE = (Verdict.FOUND, Verdict.CONTRADICTED)  # what rules may say of a sentence
 MAX_NEW_WORDS = 2  # that no page has, in a title of a strict answer
+MIN_LETTERS = 24  # of a quotation; less may stand anywhere
+MIN_BODY_LETTERS = 16  # the same behind the line that names what it is about
+MAX_DISTANCE_LETTERS = 32_000  # that a line may stand above what it names
 _ABOUT_CODE = re.compile(
     r"[`{}<>=]|\w\(|\w_\w|--\w|\b(?:code|function|command|script|program|snippet|python|javascript|java|rust|sql|bash|shell|regex|api"
     r"|library|compile|install|configure|config|query|method|class|error|exception|git|docker|html|css|json|yaml|linux)s?\b",
@@ -47,6 +54,11 @@ _ABOUT_CODE = re.compile(
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 _CODE_SIGNS = re.compile(r"[{};=<>$\\]|\w\(|^\s*(?:#|//|--|\$|>>>)")
 PROSE_LETTERS = 0.75
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
+_BETWEEN_LETTERS = re.compile(r"(?<!\d)[\W_]+|[\W_]+(?!\d)")
+_BRACKETS = re.compile(r"\s*\([^()]{0,300}\)")
+_PART = re.compile(r"(.+?)((?:\s*\[\d{1,3}\])+)", re.DOTALL)
+_CELLS = " – "
 
 
 class Rejected(Struct, frozen=True):
@@ -58,6 +70,51 @@ class Rejected(Struct, frozen=True):
 
 # New sentences by the position of the rejected one, "" for one to take out; None when the model was not asked.
 RewriteSentences: TypeAlias = Callable[[Sequence[Rejected]], Awaitable[Mapping[int, str] | None]]
+
+
+@dataclass(eq=False, repr=False)
+class Snapshots:
+    """The stored texts behind the citation numbers of a session, each prepared once, off the event loop."""
+
+    # A page that was numbered in an earlier run is found by its digest. A text that is gone or damaged is None, which the proof
+    # calls unchecked: a gap is said, never passed.
+
+    session: Session
+    store: PageStore
+    _prepared: dict[str, Snapshot] = field(default_factory=dict, init=False)  # by address: an answer may change numbers
+    _running: dict[str, asyncio.Future[Snapshot]] = field(default_factory=dict, init=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    @property
+    def numbers(self) -> list[int]:
+        """Every number there is."""
+        return [source.number for source in self.session.book.sources]
+
+    async def of(self, numbers: Collection[int]) -> dict[int, Snapshot | None]:
+        """The snapshots of these numbers; None for a number without a stored text."""
+        async with self._turn:
+            for source in filter(None, map(self.session.book.by_number, numbers)):
+                if source.url not in self._prepared:
+                    await self._prepare(source)
+        sources = {number: self.session.book.by_number(number) for number in numbers}
+        return {number: self._prepared.get(source.url) if source else None for number, source in sources.items()}
+
+    async def prepare_all(self) -> None:
+        """Prepare whatever was numbered, so that the first sentence need not wait for it."""
+        for number in self.numbers:
+            await self.of([number])
+
+    async def _prepare(self, source: Source) -> None:
+        page = self.session.find_page(source.url)
+        text = page.text if page and source.digest in ("", page.digest) else None
+        if text is None and source.digest:
+            with suppress(StoreError):
+                text = await self.store.get(source.digest)
+        if text is not None:
+            if source.url not in self._running:  # a caller that is cancelled leaves its work to the next one
+                work = partial(prepare, text, source.url, source.digest, title=source.title)
+                self._running[source.url] = asyncio.get_running_loop().run_in_executor(None, work)
+            self._prepared[source.url] = await asyncio.shield(self._running[source.url])
 
 
 class Verifier(Struct, frozen=True):
@@ -182,7 +239,7 @@ class AnswerCheck:
             text = _expose_code(text, keeps_prose_only=bool(_ABOUT_CODE.search(self._question)))
         claims = check_answer(text, pages, self._question).claims
         if not self.by_model:
-            claims = accept_quotations(claims, pages)
+            claims = _accept_quotations(claims, pages)
         if self.is_strict:
             claims = tuple(_hold_to_account(claim, pages, self._question) for claim in claims)
         matches = ((claim, find_anywhere(claim, pages, self._question)) for claim in claims)
@@ -239,7 +296,7 @@ class AnswerCheck:
 
     def _leave_out(self, text: str, review: Review) -> tuple[str, Review]:
         """A strict answer without what is neither supported nor found."""
-        dropped_claims = [claim for claim in review.proof.checked if claim.verdict not in PASSING]
+        dropped_claims = find_failing(review.proof.claims)
         if not dropped_claims:
             return text, review
         new_text, standing = edit_text(text, review.proof.claims, {claim.index: "" for claim in dropped_claims})
@@ -303,3 +360,64 @@ def _expose_code(text: str, *, keeps_prose_only: bool) -> str:
         body = line.rstrip("\n")
         lines.append(" " * len(body) + line[len(body) :] if hides else line)
     return "".join(lines)
+
+
+def _accept_quotations(claims: Sequence[Claim], pages: Pages) -> tuple[Claim, ...]:
+    """The claims of a writer who only quotes, where a quotation is supported by the page it stands in letter for letter."""
+    # Nothing is reworded there, so nothing is compared by meaning; the cut of a sentence may leave half a date.
+    doubtful = {claim.index for claim in find_failing(claims)}
+    return tuple(_accept_quotation(claim, pages) if claim.index in doubtful else claim for claim in claims)
+
+
+def _accept_quotation(claim: Claim, pages: Pages) -> Claim:
+    def is_in_page(words: str, number: int) -> bool:
+        page = pages.get(number)
+        return page is not None and _is_quoted(words, page.plain.text)
+
+    sentence = set_citations(claim.text, ())
+    for evidence in claim.evidence:
+        if is_in_page(sentence, evidence.number):
+            reason = Notice("quote.verbatim", "quoted letter for letter")
+            good = replace(evidence, verdict=Verdict.FOUND, presence=1.0, fit=1.0, reason=reason, missing=(), other="")
+            others = (good if e is evidence else e for e in claim.evidence)
+            return replace(claim, verdict=Verdict.FOUND, reason=reason, evidence=tuple(others))
+    parts = _PART.findall(claim.text)
+    if len(parts) > 1 and all(any(is_in_page(part, int(n)) for n in re.findall(r"\d+", marks)) for part, marks in parts):
+        return replace(claim, verdict=Verdict.FOUND, reason=Notice("quote.by_parts", "quoted letter for letter, part by part"))
+    return claim
+
+
+def _is_quoted(sentence: str, text: str) -> bool:
+    """Whether a sentence was put together from letters of a page alone, whatever marks stand between them."""
+    cells = [letters for cell in sentence.split(_CELLS) if (letters := _keep_letters(cell))]
+    if len(cells) > 1 and sum(map(len, cells)) >= MIN_LETTERS:  # of one row of a table, each as it stands there
+        rows = (_keep_letters(text[b.start : b.end]) for b in parse_blocks(text) if b.kind in ("row", "head"))
+        if any(all(cell in row for cell in cells) for row in rows):
+            return True
+    bare = _remove_brackets(sentence)
+    return any(_stands_in(sentence, page) or _stands_in(bare, _remove_brackets(page)) for page in (text, strip_markdown(text)))
+
+
+def _stands_in(sentence: str, text: str) -> bool:
+    """As one stretch, or as `line: sentence` where the page has the line above the sentence."""
+    whole, page = _keep_letters(sentence), _keep_letters(text)
+    if len(whole) < MIN_LETTERS or whole in page:
+        return len(whole) >= MIN_LETTERS
+    for colon in re.finditer(r":\s", sentence):
+        head, body = _keep_letters(sentence[: colon.start()]), _keep_letters(sentence[colon.end() :])
+        if len(body) < MIN_BODY_LETTERS or not head:
+            return False
+        at = page.find(body)
+        if at >= 0 and head in page[max(0, at - MAX_DISTANCE_LETTERS) : at]:
+            return True
+    return False
+
+
+def _keep_letters(text: str) -> str:
+    """Letters and digits; between two digits one mark stays, so that 1.5 is not 15."""
+    return _BETWEEN_LETTERS.sub("", _BETWEEN_DIGITS.sub(lambda marks: marks[0][0], text))
+
+
+def _remove_brackets(text: str) -> str:
+    """Without what stands in brackets, and in brackets inside them."""
+    return _BRACKETS.sub(" ", _BRACKETS.sub("", text))

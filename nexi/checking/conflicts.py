@@ -24,14 +24,13 @@ from msgspec.structs import replace
 from nexi.checking.alignment import differ, has_negation, is_negation, match_values
 from nexi.checking.lexicon import AUXILIARIES, PARTICLES, PRONOUNS
 from nexi.checking.origins import are_altered, are_copies, find_exchanges, group_origins, merge_copies, shingles
-from nexi.checking.pages import Pages, Snapshot
-from nexi.checking.parsed import ParsedText, parse_text
+from nexi.checking.pages import Pages, ParsedText, Snapshot, parse_text
 from nexi.checking.sentences import without_markers
 from nexi.checking.values import Date, Value, list_dates
 from nexi.text import references
 from nexi.text.plain import fold_text
 from nexi.text.scope import DocumentScope, asks_for_state, is_newer, is_not_yet
-from nexi.text.wordforms import WORD, word_terms
+from nexi.text.stems import WORD, word_terms
 from nexi.text.words import has_words
 from nexi.types import Claim, Conflict, ConflictValue, Verdict
 from nexi.urls import is_web_url, parse

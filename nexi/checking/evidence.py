@@ -16,7 +16,7 @@ from math import log
 from msgspec import Struct
 
 from nexi.checking.pages import Pages, Snapshot
-from nexi.text.wordforms import WORD, word_terms
+from nexi.text.stems import WORD, word_terms
 
 __all__ = ["EvidencePassage", "EvidenceSet", "SentenceQuery", "gather_evidence"]
 
@@ -95,7 +95,8 @@ def gather_evidence(
             cuts = [at for at in range(1, len(places)) if places[at] - places[at - 1] > MAX_GAP_SENTENCES]
             for begin, stop in pairwise((0, *cuts, len(places))) if places else ():
                 start, end = page.stored_between(places[begin], places[stop - 1])
-                text, trail = clean_text(page.text[start:end]), find_trail(page, places[begin])
+                headings = page.trails[places[begin]][-MAX_HEADINGS:]  # the nearest ones, from the outermost
+                text, trail = clean_text(page.text[start:end]), " > ".join(map(clean_text, headings))
                 passages.append(EvidencePassage(len(passages) + 1, number, start, end, text, trail))
         if sum(map(_count_tokens, passages)) <= max_tokens:
             break
@@ -164,11 +165,6 @@ def _choose_spans(windows_by_query: Sequence[Sequence[_Window]], pages: Mapping[
             spans[window.page].add(at)
             room -= end - start + 1
     return spans
-
-
-def find_trail(page: Snapshot, at: int) -> str:
-    """The nearest headings above a sentence, from the outermost."""
-    return " > ".join(map(clean_text, page.trails[at][-MAX_HEADINGS:]))
 
 
 def clean_text(text: str) -> str:

@@ -20,15 +20,15 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from nexi.checking.evidence import CHARS_PER_TOKEN, MAX_TOKENS, EvidencePassage, EvidenceSet, SentenceQuery, gather_evidence
-from nexi.checking.gaps import TOO_LATE, UNREADABLE, build_gap
 from nexi.checking.pages import Pages, prepare
-from nexi.checking.quiz import Test
+from nexi.checking.quiz import UNREADABLE, Test
 from nexi.errors import ContextOverflowError, LLMError, NexiError
 from nexi.ports import LLM, Clock, PairModel
 from nexi.prompts import render
 from nexi.structured.json_reader import find_values
 from nexi.structured.schema_check import object_schema
-from nexi.types import JudgeFigure, Message, PairScore, Usage
+from nexi.tasks import catch_error
+from nexi.types import CHECK_TOO_LATE, JudgeFigure, Message, PairScore, Usage
 
 __all__ = ["Case", "GradedJudge", "Judge", "JudgePairModel", "Judgement", "Judging", "LlmJudge", "PairJudge"]
 
@@ -130,7 +130,7 @@ class LlmJudge:
             self.spent += error.usage or Usage()
             return [Judgement(reason=f"the judge could not be asked ({error})")] * len(cases)
         except TimeoutError:
-            return [Judgement(reason=TOO_LATE)] * len(cases)
+            return [Judgement(reason=CHECK_TOO_LATE)] * len(cases)
         finally:
             self._reserved -= room + overhead
         if len(cases) == 1:
@@ -225,7 +225,7 @@ class JudgePairModel:
         return [
             PairScore(float(j.finding == "supported"), float(j.finding == "contradicted"), reason=j.reason)
             if j.finding
-            else build_gap(UNREADABLE if j.reason in (NO_PASSAGE, IN_TWO_WAYS) else j.reason)  # a reply, and no outage
+            else PairScore.gap(UNREADABLE if j.reason in (NO_PASSAGE, IN_TWO_WAYS) else j.reason)  # a reply, and no outage
             for j in judging.judgements
         ]
 
@@ -243,12 +243,9 @@ class GradedJudge:
         return self.model.name
 
     async def judge(self, cases: Sequence[Case], pages: Pages, question: str = "", *, deadline: float | None = None) -> Judging:
-        grade, reason = None, ""
-        try:
-            grade = await self.test(deadline)
-        except NexiError as error:
-            reason = str(error)
-        if grade is None or not grade.may_be_asked:  # how it did in its test, `doctor` says, not every answer
+        grade = await catch_error(self.test(deadline))
+        reason = str(grade) if isinstance(grade, NexiError) else ""  # how it did in its test, `doctor` says, not every answer
+        if isinstance(grade, NexiError) or not grade.may_be_asked:
             if self.stand_in:
                 return await self.stand_in.judge(cases, pages, question, deadline=deadline)
             return Judging((Judgement(reason=reason),) * len(cases))

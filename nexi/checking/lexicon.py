@@ -12,7 +12,7 @@ from typing import Any
 
 from nexi.text.sentences import MONTHS
 from nexi.text.stems import stem
-from nexi.text.stopwords import STOP
+from nexi.text.words import STOP
 
 _TABLES: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
 

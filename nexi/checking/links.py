@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 from unicodedata import normalize
 from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
+from nexi.checking.pages import Pages
 from nexi.text.blocks import list_cells, parse_blocks, read_block
 from nexi.types import Claim, Evidence, Source, Verdict
-
-if TYPE_CHECKING:
-    from nexi.checking.pages import Pages
 
 MAX_QUOTE_CHARS = 100  # characters; a longer one is named by its beginning and its end
 MAX_PIECE_CHARS = 60

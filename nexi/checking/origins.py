@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from nexi.checking.lexicon import SECOND_LEVEL_DOMAINS, SHARED_HOSTS
-from nexi.text.wordforms import word_terms
+from nexi.text.stems import word_terms
 
 SHINGLE_WORDS = 5
 COPIED_SHARE = 0.5  # share of the shorter page's shingles that stand in the other

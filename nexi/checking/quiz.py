@@ -18,13 +18,14 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from nexi.checking.gaps import UNREADABLE, build_gap, build_gaps
 from nexi.errors import NexiError
 from nexi.ports import PairModel
+from nexi.tasks import catch_error
 from nexi.types import JudgeFigure, PairScore, content_digest
 
 __all__ = ["Grade", "GradedPairModel", "Quiz", "grade_scores", "packaged_quiz", "take_quiz"]
 
+UNREADABLE = "the judge gave no verdict that can be read"
 MAX_PAIRS = 24  # of the quiz that a judge takes
 MIN_TO_RAISE = 0.75  # balanced accuracy; below, a model may only lower
 MIN_TO_ASK = 0.60
@@ -126,7 +127,7 @@ class Grade(Struct, frozen=True):
         value, threshold = score.supported, self.supported_from
         supported = 0.5 + (value - threshold) / (1 - threshold) / 2 if value >= threshold else value / threshold / 2
         if supported >= 0.5 and not self.may_raise:
-            return build_gap(f"a judge that is right in {self.balanced_accuracy:.0%} of its test may only lower")
+            return PairScore.gap(f"a judge that is right in {self.balanced_accuracy:.0%} of its test may only lower")
         figure = JudgeFigure(name, self.balanced_accuracy, self.pairs)
         return PairScore(supported, score.contradicted, reason=score.reason, judge=figure)
 
@@ -137,7 +138,7 @@ class Grade(Struct, frozen=True):
 async def take_quiz(model: PairModel, quiz: Quiz, *, deadline: float | None = None) -> list[PairScore]:
     """Score every pair. Raises NexiError where the model could not be asked, which says nothing of how good it is."""
     scores = list(await model.score([(p.premise, p.hypothesis) for p in quiz.pairs], deadline=deadline))
-    scores = (scores + build_gaps(quiz.pairs, UNREADABLE))[: len(quiz.pairs)]
+    scores = (scores + [PairScore.gap(UNREADABLE)] * len(quiz.pairs))[: len(quiz.pairs)]
     if outage := next((s.reason for s in scores if not s.known and s.reason != UNREADABLE), ""):
         raise NexiError(f"{model.name} could not be tested", cause=outage, code="untested")
     return scores
@@ -196,8 +197,7 @@ class GradedPairModel:
     model: PairModel
     test: Test
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    _grade: Grade | None = field(default=None, init=False)
-    _problem: str = field(default="", init=False)
+    _grade: Grade | NexiError | None = field(default=None, init=False)
 
     @property
     def name(self) -> str:
@@ -207,15 +207,12 @@ class GradedPairModel:
         if not pairs:
             return []
         async with self._turn:  # the test is taken once
-            if self._grade is None and not self._problem:
-                try:
-                    self._grade = await self.test(deadline)
-                except NexiError as error:
-                    self._problem = str(error)
+            if self._grade is None:
+                self._grade = await catch_error(self.test(deadline))
         grade = self._grade
-        if grade is None:
-            return build_gaps(pairs, self._problem)
+        if isinstance(grade, NexiError):
+            return [PairScore.gap(str(grade))] * len(pairs)
         if not grade.may_be_asked:
             share = f"{grade.balanced_accuracy:.0%}"
-            return build_gaps(pairs, f"{self.name} was right in {share} of its test, too rarely to be asked")
+            return [PairScore.gap(f"{self.name} was right in {share} of its test, too rarely to be asked")] * len(pairs)
         return [grade.apply(score, self.name) for score in await self.model.score(pairs, deadline=deadline)]

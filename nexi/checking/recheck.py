@@ -1,16 +1,17 @@
-"""A document checked: against the pages it cites, stored or fresh, or against pages that were looked up for it.
+"""A document checked: sentence by sentence, or citation by citation, against pages it cites or that were looked up for it.
 
-Above it, `app` brings stored texts and fetched pages, and says who judges; below it are the rules, the judge and
-the review. Rules look first, and a judge that is there decides. A text that is missing is a stated gap. With fresh pages both
-are looked at, so that it can be said which page died or changed and what that did to the sentences that rest on it.
+Above it, `app` brings stored texts and fetched pages, and says who judges; below it are the rules, the judge and the review.
+Rules look first, and a judge that is there decides. A text that is missing is a stated gap. With fresh pages both are looked
+at, so that it can be said which page died or changed and what that did to the sentences that rest on it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,22 +19,27 @@ from msgspec.structs import replace
 from nexi.answers.document import Document
 from nexi.answers.papers import mark_standing
 from nexi.checking.answer import MAX_CHARS
-from nexi.checking.judge import Judge
-from nexi.checking.pages import Pages, Snapshot, prepare
-from nexi.checking.review import describe_gap, find_failing, judge_claims, soften_claims
+from nexi.checking.judge import Judge, Judgement
+from nexi.checking.pages import Pages, Snapshot, cut_block, prepare
+from nexi.checking.review import MAX_GAP_REASONS, MAX_JUDGED, PASSING, describe_gap, find_failing, judge_claims, soften_claims
 from nexi.checking.rules import check_answer, find_anywhere
 from nexi.checking.sentences import numbers_of
 from nexi.errors import FetchError, PageLimitError
+from nexi.text.blocks import parse_blocks
 from nexi.types import Claim, Evidence, JudgeFigure, Page, Proof, Source, Verdict, content_digest
-
-__all__ = ["CitationFigures", "SourceState", "Verification", "check_document", "recheck"]
 
 State: TypeAlias = Literal["stored", "missing", "same", "changed", "dead", "refused", "fresh", "unread"]
 Basis: TypeAlias = Literal["cited", "given", "knowledge", "web"]
 Texts: TypeAlias = Mapping[int, str | None]
 LOST = "no source with this number is listed"
-
 COVERED_BY = "covered by"  # how the reason of a sentence begins that a later citation of its paragraph supports
+MAX_CONCURRENT_PAGES = 4
+PART = "says its part"
+# Of several verdicts on a sentence, the first of these counts.
+_RANKING = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.FOUND, Verdict.NOT_CONFIRMED, Verdict.NOT_FOUND, Verdict.UNCHECKED)
+
+# These sentences, judged by the pages with these numbers alone.
+AskAbout: TypeAlias = Callable[[Sequence[Claim], Sequence[int]], Coroutine[Any, Any, tuple[Claim, ...]]]
 
 
 class SourceState(Struct, frozen=True):
@@ -55,6 +61,9 @@ class Change(Struct, frozen=True):
 
 class CitationFigures(Struct, frozen=True):
     """What an audit counts. `is_bound` says that some citations were not judged, so that both shares may be higher."""
+
+    # Precision is the share of citations whose page supports their sentence; recall is the share of sentences that state
+    # something and are fully supported by what they cite. A link that is dead supports nothing.
 
     citations: int = 0
     supporting: int = 0
@@ -139,7 +148,7 @@ async def recheck(
     before: tuple[Claim, ...] = ()
     if any(stored_texts.values()):
         stored_pages = await asyncio.to_thread(_prepare_pages, document, stored_texts)
-        before = await asyncio.to_thread(check_by_rules, document, stored_pages, "cited")
+        before = await asyncio.to_thread(_check_by_rules, document, stored_pages, "cited")
     fresh = {n: page.text if isinstance(page, Page) else None for n, page in pages.items()}
     states = tuple(_fresh_state(source, stored_texts[source.number], pages[source.number]) for source in document.sources)
     verification = await check_document(document, fresh, states, judge=judge, deadline=deadline, before=before)
@@ -155,18 +164,21 @@ async def check_document(
     judge: Judge | None = None,
     deadline: float | None = None,
     before: Sequence[Claim] = (),
-    compare: Callable[[Document, Pages, Basis], tuple[Claim, ...]] | None = None,
-    judge_text: Callable[[Verification, Pages, Judge, float | None], Awaitable[Verification]] | None = None,
+    by_citation: bool = False,
 ) -> Verification:
     """Check a document against these texts: by rules, and by a judge where there is one."""
-    # `before` is what rules said by other texts; `compare` and `judge_text` are other rules and another way to ask the judge.
+    # `before` is what rules said by other texts. By citation, each is judged by what its page, and no other, says to its
+    # sentence; a sentence that cites nothing may be covered by the next citation of its paragraph, as people write.
     pages = await asyncio.to_thread(_prepare_pages, document, texts)
-    claims = await asyncio.to_thread(compare or check_by_rules, document, pages, basis)
+    claims = await asyncio.to_thread(_check_by_rules, document, pages, basis)
+    if by_citation:
+        claims = await asyncio.to_thread(_look_in_covers, claims, document, pages)
     changes = tuple(Change(a.index, b.verdict, a.verdict) for b, a in zip(before, claims) if a.verdict is not b.verdict)  # noqa: B905 - before may be empty
     gap = f"only the first {MAX_CHARS:,} characters were checked" if len(document.text) > MAX_CHARS else ""
     verification = Verification(document, Proof(claims), states, changes, basis=basis, gap=gap, texts=dict(texts))
     if judge and any(pages.values()):
-        verification = await (judge_text or _judge_sentences)(verification, pages, judge, deadline)
+        judge_text = _judge_citations if by_citation else _judge_sentences
+        verification = await judge_text(verification, pages, judge, deadline)
     # a page that could not be read says so in the evidence that misses it
     words = {"dead": "the page is dead", "refused": "the page was not read", "unread": "the page was not read"}
     why = {s.source.number: f"{words[s.state]}: {s.reason}" for s in states if s.state in words}
@@ -174,7 +186,8 @@ async def check_document(
     for claim in verification.proof.claims:
         evidence = tuple(replace(e, reason=why[e.number]) if e.number in why else e for e in claim.evidence)
         final_claims.append(replace(claim, evidence=evidence))
-    return replace(verification, proof=mark_standing(Proof(tuple(final_claims)), document.sources))
+    verification = replace(verification, proof=mark_standing(Proof(tuple(final_claims)), document.sources))
+    return _count_citations(verification) if by_citation else verification
 
 
 def say_all(*parts: str) -> str:
@@ -190,7 +203,7 @@ def _prepare_pages(document: Document, texts: Texts) -> dict[int, Snapshot | Non
     return pages
 
 
-def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Claim, ...]:
+def _check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Claim, ...]:
     """What rules say; a sentence that cites nothing is looked for in every page where the document as a whole was."""
     urls = {source.number: source.url for source in document.sources}
 
@@ -212,6 +225,28 @@ def check_by_rules(document: Document, pages: Pages, basis: Basis) -> tuple[Clai
     )
 
 
+def _look_in_covers(claims: Sequence[Claim], document: Document, pages: Pages) -> tuple[Claim, ...]:
+    """The claims; one that cites nothing is looked for in what the next one of its paragraph cites."""
+    pairs = [
+        (claim, find_anywhere(claim, {n: pages.get(n) for n in numbers}, document.question) if numbers else claim)
+        for claim, numbers in _list_covers(claims, document.text)
+    ]
+    return tuple(after if after.verdict is Verdict.FOUND else before for before, after in pairs)
+
+
+def _list_covers(claims: Sequence[Claim], text: str) -> list[tuple[Claim, tuple[int, ...]]]:
+    """Each claim and, where it cites nothing itself, what the next one of its paragraph cites."""
+    starts = [start for block in parse_blocks(text) for start, _ in cut_block(text, block)]
+    covers: list[tuple[Claim, tuple[int, ...]]] = []
+    last, following = -1, tuple[int, ...]()
+    for claim in reversed(claims):
+        own, place = numbers_of(claim.text), bisect(starts, claim.start)
+        following = own or (following if place == last else ())
+        last = place
+        covers.append((claim, () if own else following))
+    return covers[::-1]
+
+
 async def _judge_sentences(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:
     claims = verification.proof.claims
     new_claims, judging = await judge_claims(claims, verification.document.question, pages, judge, deadline=deadline)
@@ -224,6 +259,128 @@ async def _judge_sentences(verification: Verification, pages: Pages, judge: Judg
     )
     name, judges = (judging.judge.name, (judging.judge,)) if judging.judge else (judge.name, ())
     return replace(verification, proof=Proof(new_claims), judge=name, judges=judges)
+
+
+async def _judge_citations(verification: Verification, pages: Pages, judge: Judge, deadline: float | None) -> Verification:
+    """The verdict of a judge on every citation by its own page, and on every sentence by all that it cites."""
+    claims, question = list(verification.proof.claims), verification.document.question
+    limit = asyncio.Semaphore(MAX_CONCURRENT_PAGES)
+    figures: list[JudgeFigure] = []
+    judgements: list[Judgement] = []
+
+    async def ask(group: Sequence[Claim], numbers: Sequence[int]) -> tuple[Claim, ...]:
+        own = {number: pages.get(number) for number in numbers}
+        async with limit:
+            answers, judging = await judge_claims(group, question, own, judge, deadline=deadline)
+        figures.extend([judging.judge] if judging.judge else [])
+        judgements.extend(judging.judgements)
+        return answers
+
+    judged_claims = Proof(tuple(claims)).checked[:MAX_JUDGED]
+    citing_claims = [claim for claim in judged_claims if numbers_of(claim.text)]
+    read_numbers = [n for n, page in pages.items() if page is not None]
+    other_claims = [claim for claim in judged_claims if not numbers_of(claim.text)]
+    async with asyncio.TaskGroup() as tasks:
+        asking = {
+            number: tasks.create_task(ask(group, [number]))
+            for number in read_numbers
+            if (group := [_only(claim, number) for claim in citing_claims if number in claim.numbers])
+        }
+        others = tasks.create_task(ask(other_claims, read_numbers)) if other_claims else None
+    verdicts = {(claim.index, number): claim for number, task in asking.items() for claim in task.result()}
+    results = {claim.index: _join_verdicts(claim, verdicts) for claim in citing_claims}
+    results |= {claim.index: claim for claim in (others.result() if others else ())}
+    results |= await _judge_together(list(results.values()), pages, ask)
+    was_judged = any(judgement.finding for judgement in judgements)
+    beyond = len(Proof(tuple(claims)).checked) - len(judged_claims)
+    rest = f"only {MAX_JUDGED} sentences of a text are judged, {beyond} were not" if beyond else ""
+    reasons = [judgement.reason for judgement in judgements if not judgement.finding and judgement.reason]
+    why = "; ".join(list(dict.fromkeys(reasons))[:MAX_GAP_REASONS])
+    lack = f"{len(reasons)} of {len(judgements)} judgements are missing: {why}" if reasons else ""
+    return replace(
+        verification,
+        proof=Proof(tuple(results.get(claim.index, claim) for claim in claims)),
+        judge=(figures[0].name if figures else judge.name) if was_judged else "",
+        judges=tuple(dict.fromkeys(figures))[:1] if was_judged else (),
+        gap=say_all(verification.gap, rest, lack),
+    )
+
+
+async def _judge_together(claims: Sequence[Claim], pages: Pages, ask: AskAbout) -> dict[int, Claim]:
+    """Sentences that none of their pages supports alone, by all of these pages together."""
+    groups: dict[tuple[int, ...], list[Claim]] = {}
+    for claim in claims:
+        readable = tuple(e.number for e in _own_evidence(claim) if pages.get(e.number) is not None)
+        is_rejected = any(e.verdict is Verdict.NOT_FOUND for e in claim.evidence)
+        if len(readable) > 1 and is_rejected and claim.verdict is Verdict.NOT_FOUND and claim.judge:
+            groups.setdefault(readable, []).append(claim)
+    together: dict[int, Claim] = {}
+    async with asyncio.TaskGroup() as tasks:
+        asking = [tasks.create_task(ask(group, numbers)) for numbers, group in groups.items()]
+    for task in asking:
+        for claim in task.result():
+            if claim.verdict is Verdict.SUPPORTED:
+                parts = (replace(e, reason=PART) if e.verdict is Verdict.SUPPORTED else e for e in claim.evidence)
+                together[claim.index] = replace(claim, evidence=tuple(parts), reason="its pages say it together")
+    return together
+
+
+def _own_evidence(claim: Claim) -> list[Evidence]:
+    """What the pages say that a sentence cites itself."""
+    own = numbers_of(claim.text)
+    return [e for e in claim.evidence if e.number in own]
+
+
+def _only(claim: Claim, number: int) -> Claim:
+    """A sentence as if it cited one page alone, with what rules say to that."""
+    evidence = next(e for e in claim.evidence if e.number == number)
+    return replace(claim, evidence=(evidence,), verdict=evidence.verdict, reason=evidence.reason)
+
+
+def _join_verdicts(claim: Claim, verdicts: Mapping[tuple[int, int], Claim]) -> Claim:
+    """A sentence with what each of its pages was judged to say; the best of them is the verdict on it."""
+    answers = [verdicts[claim.index, e.number] for e in claim.evidence if (claim.index, e.number) in verdicts]
+    if not answers:
+        return claim
+    if all(not each.needs_citation for each in answers):
+        return replace(claim, needs_citation=False, evidence=(), reason=answers[0].reason, judge=answers[0].judge)
+    evidence = tuple(
+        next((e for e in verdicts[claim.index, old.number].evidence if e.number == old.number), old)
+        if (claim.index, old.number) in verdicts
+        else old
+        for old in claim.evidence
+    )
+    best = min(answers, key=lambda each: _RANKING.index(each.verdict))
+    return replace(claim, verdict=best.verdict, reason=best.reason, judge=best.judge, evidence=evidence)
+
+
+def _count_citations(verification: Verification) -> Verification:
+    """The verification with the figures of its citations, and with the reason of sentences that a later citation supports."""
+    reasoned_claims = []
+    for claim, numbers in _list_covers(verification.proof.claims, verification.document.text):
+        passing = [f"[{e.number}]" for e in claim.evidence if e.number in numbers and e.verdict in PASSING]
+        if passing and claim.verdict in PASSING:
+            claim = replace(claim, reason=f"{COVERED_BY} {', '.join(passing)}, cited later in its paragraph")
+        reasoned_claims.append(claim)
+    verification = replace(verification, proof=Proof(tuple(reasoned_claims)), refetched=True)
+    claims = verification.proof.checked
+    citing_claims = [claim for claim in claims if numbers_of(claim.text)]
+    covered_claims = [claim for claim in claims if verification.is_covered(claim)]
+    citations = [e for claim in citing_claims for e in _own_evidence(claim)]
+    unread = {s.source.number for s in verification.sources if s.state in ("dead", "refused", "missing")}
+    unread |= set(verification.document.lost)
+    open_verdicts = (Verdict.NOT_CONFIRMED, Verdict.UNCHECKED)
+    figures = CitationFigures(
+        citations=len(citations),
+        supporting=sum(e.verdict in PASSING for e in citations),
+        contradicted=sum(e.verdict is Verdict.CONTRADICTED for e in citations),
+        unreadable=sum(e.number in unread for e in citations),
+        sentences=len(claims),
+        supported=sum(claim.verdict in PASSING for claim in citing_claims) + len(covered_claims),
+        uncited=len(claims) - len(citing_claims) - len(covered_claims),
+        is_bound=any(e.verdict in open_verdicts and e.number not in unread for e in citations),
+    )
+    return replace(verification, citations=figures)
 
 
 def describe_failure(source: Source, error: FetchError) -> SourceState:

@@ -1,32 +1,32 @@
 """The verdict on each sentence of an answer: hard facts first, then how many of its words stand in one stretch of a page.
 
-Above `sentences`, `pages`, `alignment` and `literals`, below the checks of an answer and of a document. Hard facts are
-compared one by one and never averaged with the words around them: a value, quotation or name that is missing is never
-outweighed. What cannot be compared is a stated gap, never a pass.
+Above `sentences`, `pages` and `alignment`, below the checks of an answer and of a document. Hard facts are compared one by one
+and never averaged with the words around them: a value, quotation or name that is missing is never outweighed. What cannot be
+compared is a stated gap, never a pass.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nsmallest
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.checking._literals import absent_names, missing_literals, unsaid_clauses
 from nexi.checking.alignment import NEAR_COPY, align, find_overstatements, has_negation
 from nexi.checking.evidence import list_terms
 from nexi.checking.lexicon import ASKING_WORDS, AUXILIARIES, PRONOUNS
 from nexi.checking.links import page_number
-from nexi.checking.pages import Pages, Snapshot
-from nexi.checking.parsed import ParsedText, parse_text
+from nexi.checking.pages import PREFIX_CHARS, Pages, ParsedText, Snapshot, parse_text
 from nexi.checking.sentences import Clause, Sentence, cut_at_joints, cut_at_markers, read_answer, read_sentence
-from nexi.checking.values import find_missing
+from nexi.checking.values import DOTTED_THOUSANDS, find_missing
 from nexi.notices import Notice
 from nexi.text.blocks import list_cells
-from nexi.text.wordforms import WORD, normalise_word, word_terms
+from nexi.text.plain import fold_text
+from nexi.text.stems import WORD, normalise_word, word_terms
 from nexi.types import Claim, Evidence, Proof, Verdict
 
 ENOUGH_WORDS = 0.6  # share of a sentence's words that its source must hold
@@ -47,10 +47,24 @@ MAX_TERMS = 96  # of one sentence that are looked for
 MAX_CANDIDATES = 6  # sentences of a page that are looked at
 MAX_BOUND = 2  # sentences before one that its pronouns may speak of
 CONTEXT_WORTH = 0.6  # of a word that stands only in the heading or at the head of the page
+MIN_CLAUSE_WORDS = 3  # fewer, such as an abbreviation in brackets, are no clause
+MAX_SAID = 1 / 3  # share of its words that stand in the page, of a clause that the page does not say
+MAX_PLACES = 50  # of a page that are looked at for one quotation
 NOTHING = "no passage holds its words"
 _REPLY_WORD = re.compile(r"(yes|no)[,:;] +(?=(?:\S+ ){2})", re.IGNORECASE)
 # Of which no one value can be read: a number as tokenised text has it, and one of two ("1755 or 1757").
 _UNCLEAR_NUMBER = re.compile(r"\d\. \d|\d, \d{3}(?!\d)|ty - \w|\d or \d")
+_QUOTE = re.compile(r"(?<![^\W_])\"\s?([^\"\n]{2,600}?)\s?\"|「([^」\n]{2,300})」|『([^』\n]{2,300})』")
+_SINGLE = re.compile(r"(?<![\w'])'(?=\w)([^'\n]{12,400}(?:'\w[^'\n]{0,200}){0,3})(?<=[\w.,!?])'(?!\w)")
+_CODE = re.compile(
+    r"(?<![\w/])(?:\$[^$\n]{1,200}[=^\\][^$\n]{1,200}\$|--[a-z][\w-]+|(?!(?:[A-Z]\.)+\w?\b)[A-Za-z]\w*(?:\.\w+)+\(?\)?|\w+\(\)|[A-Za-z0-9]*_[A-Za-z0-9_]+"
+    r"|[a-z]{2,}[A-Z]\w+|v?\d+(?:\.\d+){2,}\w*|(?:~|\.{0,2})/[\w.-]+(?:/[\w.-]*)*)"
+)
+_IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)[A-Z][A-Za-z]{0,7}-?\d[\w-]*(?![\w-])")
+_ASIDE = r"(?:(?<=, of which )|(?<=, because )|(?<=, since )|(?<=, although )|(?<=, while )|(?<= because ))[^,;:]+"
+_CLAUSE = re.compile(rf"[;:()]|\s[-–—]+\s|—|{_ASIDE}")  # where one ends, or all of it
+_LEFT_OUT = re.compile(r"\s*(?:\[\.{3}\]|\.{3}|…)\s*")
+_ADDRESS = re.compile(r"(?:https?://|www\.)\S+")
 _CLOSE = "close"  # a passage that says most of a claim tells more than a gap
 _BY_RANK = (Verdict.FOUND, Verdict.CONTRADICTED, _CLOSE, Verdict.UNCHECKED, Verdict.NOT_FOUND)
 
@@ -150,7 +164,7 @@ def find(claim: ParsedText, page: Snapshot | None, question: str = "") -> _Findi
     fragment = is_short and not any(w.flat in AUXILIARIES for w in claim.words)
     if fragment and not question and len(claim.terms) + len(claim.values) < MIN_WORDS:
         return _Finding(Verdict.UNCHECKED, Notice("rules.too_short", "too short to be compared without its question"))
-    lacks = [*missing_literals(claim, page), *absent_names(claim, page), *unsaid_clauses(claim, page)]
+    lacks = [*_find_missing_literals(claim, page), *_find_absent_names(claim, page), *_find_unsaid_clauses(claim, page)]
     best = _choose([_compare(claim, window, page, lacks) for window in _find_windows(claim, page)])
     # a fragment may have the first cell of a row of a table, which says what the row is about
     at = best.first
@@ -273,6 +287,60 @@ def _make_evidence(number: int, page: Snapshot | None, finding: _Finding) -> Evi
         return evidence
     start, end = page.stored_between(finding.first, finding.last)
     return replace(evidence, start=start, end=end, span=page.text[start:end], page=page_number(page.text, start))
+
+
+# What must stand in a page as it is written: quotations, code, formulas, identifiers, and names. What is absent is missing; it
+# never contradicts anything.
+
+
+def _find_missing_literals(claim: ParsedText, page: Snapshot) -> Iterator[str]:
+    """The quotations, code and identifiers of a sentence that a page does not have."""
+    double_quotes = _QUOTE.finditer(claim.text) if claim.text.count('"') % 2 == 0 else ()  # marks that close
+    for match in [*double_quotes, *_SINGLE.finditer(claim.text)]:
+        for quote in filter(None, _LEFT_OUT.split(next(group for group in match.groups() if group))):
+            if not _is_quoted(quote, page):
+                yield f'"{quote}"'
+    text = _ADDRESS.sub(" ", claim.text)
+    codes = [code.rstrip("().,=") for code in _CODE.findall(text) if not DOTTED_THOUSANDS.fullmatch(code)]
+    for code in dict.fromkeys([*codes, *_IDENTIFIER.findall(text)]):
+        if code.casefold() not in page.folded_text:
+            yield code
+
+
+def _find_absent_names(claim: ParsedText, page: Snapshot) -> Iterator[str]:
+    """Names of which no word stands anywhere in the page, in whatever form."""
+    for name in claim.names:
+        words = [word for word in name if word.term and len(word.flat) > 1]
+        if words and not any(word.term[:PREFIX_CHARS] in page.prefixes for word in words):
+            yield claim.text[name[0].start : name[-1].end]
+
+
+def _find_unsaid_clauses(claim: ParsedText, page: Snapshot) -> Iterator[str]:
+    """Clauses and asides of which hardly a content word stands anywhere in the page, however much of the rest does."""
+    cuts = {place for match in _CLAUSE.finditer(claim.text) for place in match.span()}
+    for start, end in pairwise([0, *sorted(cuts), len(claim.text)] if cuts and not claim.is_unspaced else ()):
+        words = [word for word in claim.words if start <= word.start < end]
+        terms = [word.term for word in words if word.term]
+        count = sum(term[:PREFIX_CHARS] in page.prefixes for term in terms)
+        if terms and len(words) >= MIN_CLAUSE_WORDS and count <= MAX_SAID * len(terms):
+            yield claim.text[words[0].start : words[-1].end]
+
+
+def _is_quoted(quote: str, page: Snapshot) -> bool:
+    """Whether a quotation stands in the page, word for word."""
+    words = [normalise_word(word) for word in WORD.findall(fold_text(quote))]
+    row = f" {' '.join(words)} "
+    places = [page.places.get(term, []) for word in WORD.findall(fold_text(quote)) for term in word_terms(word)]
+    if not places:
+        return not words or row in _plain_words(page, 0, len(page.bounds) - 1)
+    near = ((max(0, at - 2), min(len(page.bounds) - 1, at + 2)) for at in min(places, key=len)[:MAX_PLACES])
+    return any(row in _plain_words(page, first, last) for first, last in near)
+
+
+def _plain_words(page: Snapshot, first: int, last: int) -> str:
+    if last < first:
+        return ""
+    return f" {' '.join(normalise_word(word) for word in WORD.findall(fold_text(page.words_between(first, last))))} "
 
 
 # A sentence that several sources, or several places of one, say together.

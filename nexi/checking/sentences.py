@@ -1,6 +1,6 @@
 """An answer cut into claims: its sentences, the numbers each of them cites, and whether it needs to cite any.
 
-Below `rules`, above `parsed`. Code blocks, rules, headings and an answer's own list of sources claim nothing and are not here;
+Below `rules`, above `pages`. Code blocks, rules, headings and an answer's own list of sources claim nothing and are not here;
 a table row is a sentence, and so is a list item. Offsets are into the text as given.
 """
 
@@ -14,13 +14,11 @@ from msgspec import Struct
 
 from nexi.answers.citations import INLINE_CODE, MARKERS, is_row, outside_code
 from nexi.checking.lexicon import ABOUT_ITSELF, ATTRIBUTIONS, AUXILIARIES, FRAME_WORDS
-from nexi.checking.pages import LABEL, cut_block
-from nexi.checking.parsed import ParsedText, parse_text
+from nexi.checking.pages import LABEL, ParsedText, cut_block, parse_text
 from nexi.text.blocks import parse_blocks
 from nexi.text.sentences import sentence_bounds
-from nexi.text.stems import IRREGULAR
-from nexi.text.stopwords import STOP
-from nexi.text.wordforms import WORD, word_terms
+from nexi.text.stems import IRREGULAR, WORD, word_terms
+from nexi.text.words import STOP
 
 MAX_SENTENCE_CHARS = 4_000
 MIN_CONTENT_WORDS = 2  # of a clause that can be looked for by itself

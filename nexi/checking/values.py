@@ -1,6 +1,6 @@
 """Numbers and dates as they are written, and whether two of them agree.
 
-Below `parsed`, above `lexicon`. 1,200 is 1.2 thousand and twelve hundred; 75 % is three quarters; 10 miles are 16.1 km; 5 May
+Below `pages`, above `lexicon`. 1,200 is 1.2 thousand and twelve hundred; 75 % is three quarters; 10 miles are 16.1 km; 5 May
 1990 says May 1990. Takes text with one spelling of dashes, spaces and digits; knows nothing of sentences or pages.
 """
 

@@ -19,7 +19,7 @@ import msgspec
 from nexi.extract import features
 from nexi.extract.layout import Layout, LayoutBlock
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, PageHead
-from nexi.text.stopwords import read_word_sets, word_set
+from nexi.text.words import read_word_sets, word_set
 
 LEAST, MOST = 0.15, 0.5  # where the cut may lie
 MIN_CHANCE_OF_GOODS = 0.3  # a shop repeats much that is a little likely

@@ -18,7 +18,7 @@ from typing import Any
 
 from nexi.extract.layout import Box, Layout
 from nexi.extract.page_head import ARTICLE, PageHead
-from nexi.text.stopwords import read_word_sets, word_set
+from nexi.text.words import read_word_sets, word_set
 
 Sum = Any  # of the weights of names; while learning, the list of the names themselves
 

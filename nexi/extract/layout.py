@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any, TypeAlias
 
-from nexi.text.stopwords import word_set
+from nexi.text.words import word_set
 
 Node: TypeAlias = Any  # of a tree of resiliparse, which has no types for Python
 Tree: TypeAlias = Any

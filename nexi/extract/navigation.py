@@ -7,7 +7,7 @@ standing beside them. A box with a paragraph or a heading in it is never dropped
 from __future__ import annotations
 
 from nexi.extract.layout import Box, Layout, Node
-from nexi.text.stopwords import word_set
+from nexi.text.words import word_set
 
 MAX_BAR_CHARS = 400
 MAX_BAR_WORDS = 30

@@ -16,7 +16,7 @@ from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
 from nexi.extract.layout import Node, Tree
-from nexi.text.stopwords import word_set
+from nexi.text.words import word_set
 
 ARTICLE, MAYBE_ARTICLE, THREAD, GOODS, OTHER = "abfpo"
 

@@ -9,11 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from nexi.structured.ranking import Assessment, UrlScore, in_order
-from nexi.text.names import find_names
 from nexi.text.stems import stem
-from nexi.text.stopwords import STOP
 from nexi.text.terms import extract_terms
-from nexi.text.words import content_words, find_words
+from nexi.text.words import STOP, content_words, find_names, find_words
 from nexi.types import Hit, Passage
 
 NAME_WEIGHT = 2.0

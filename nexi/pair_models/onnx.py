@@ -16,14 +16,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.checking.gaps import TOO_LATE, build_gap, build_gaps
 from nexi.errors import NexiError, StoreError
 from nexi.install import import_silenced, install_command
 from nexi.pair_models.folder import MODEL, REINSTALL, TOKENIZER, Labels, ModelFolder
 from nexi.ports import Clock
 from nexi.text.languages import LANGUAGES, name_language
-from nexi.text.stopwords import SMALL_WORDS, language_of
-from nexi.types import PairScore
+from nexi.text.words import SMALL_WORDS, language_of
+from nexi.types import CHECK_TOO_LATE, PairScore
 
 __all__ = ["OnnxPairModel"]
 
@@ -67,8 +66,8 @@ class OnnxPairModel:
         except NexiError as error:
             self._problem = str(error)
         if self._problem or encoder is None:
-            return build_gaps(pairs, self._problem)
-        scores = [build_gap(TOO_LATE)] * len(pairs)
+            return [PairScore.gap(self._problem)] * len(pairs)
+        scores = [PairScore.gap(CHECK_TOO_LATE)] * len(pairs)
         encoded = await self._run_in_thread(encoder.encode, pairs, self._folder.languages, scores)
         for batch in encoder.batches(encoded):
             if deadline is not None and self._clock.monotonic() >= deadline:
@@ -109,13 +108,13 @@ class CrossEncoder:
         for position, (premise, hypothesis) in enumerate(pairs):
             premise, hypothesis = _clean_text(premise, MAX_PREMISE_CHARS), _clean_text(hypothesis, MAX_HYPOTHESIS_CHARS)
             if not can_read(f"{premise[:2_000]} {hypothesis}", languages):
-                scores[position] = build_gap(OTHER_LANGUAGE)
+                scores[position] = PairScore.gap(OTHER_LANGUAGE)
             elif not is_prose(hypothesis):
-                scores[position] = build_gap(NO_PROSE)
+                scores[position] = PairScore.gap(NO_PROSE)
             elif slices := self.slice_pair(position, premise, hypothesis):
                 encoded += slices
             else:
-                scores[position] = build_gap(TOO_LONG)
+                scores[position] = PairScore.gap(TOO_LONG)
         return encoded
 
     def slice_pair(self, position: int, premise: str, hypothesis: str) -> list[Encoded]:
@@ -160,16 +159,16 @@ class CrossEncoder:
             arrays = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
             (logits, *_) = self._session.run(None, {name: arrays[name] for name in self._inputs})
         except Exception as error:  # noqa: BLE001 - the edge of a foreign library: it raises whatever its parts raise
-            return build_gaps(batch, f"the model failed ({' '.join(str(error).split())[:200]})")
+            return [PairScore.gap(f"the model failed ({' '.join(str(error).split())[:200]})")] * len(batch)
         if logits.shape != (right_shape := (len(batch), self._labels.count)):
-            return build_gaps(batch, f"the model's output has the shape {tuple(logits.shape)}, not {right_shape}")
+            return [PairScore.gap(f"the model's output has the shape {tuple(logits.shape)}, not {right_shape}")] * len(batch)
         return [self._score_of(row) for row in logits]
 
     def _score_of(self, logits: Any) -> PairScore:
         np = self._numpy
         scaled = np.asarray(logits, np.float64) / self._temperature
         if not np.isfinite(scaled).all():
-            return build_gap("the model's output is no number")
+            return PairScore.gap("the model's output is no number")
         if self._labels.count == 1:
             return PairScore(float(1 / (1 + np.exp(-np.clip(scaled[0], -50, 50)))))
         shares = np.exp(scaled - scaled.max())

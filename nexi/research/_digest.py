@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from nexi.answers.citations import extract_citation_markers, strip_sources_section
 from nexi.research.state import ResearchState
 from nexi.research.titles import make_title
-from nexi.text.names import find_names
 from nexi.text.stems import stem
-from nexi.text.words import content_words, find_words
+from nexi.text.words import content_words, find_names, find_words
 
 MIN_COVERED_SHARE = 0.5
 MIN_SHARED_WORDS = 2

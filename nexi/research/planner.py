@@ -19,7 +19,6 @@ from nexi.prompts import render
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import object_schema
-from nexi.text.names import find_names
 from nexi.text.parts import (
     asks_about_one,
     find_antecedent,
@@ -30,8 +29,7 @@ from nexi.text.parts import (
     split_enumeration,
 )
 from nexi.text.sentences import sentence_bounds
-from nexi.text.stopwords import STOP
-from nexi.text.words import content_words
+from nexi.text.words import STOP, content_words, find_names
 from nexi.types import Message
 
 MAX_TASK_CHARS = 2000

@@ -18,8 +18,7 @@ from msgspec import Struct
 
 from nexi.answers import citations
 from nexi.answers.safe_markdown import make_inert
-from nexi.text.stopwords import STOP, language_of, word_set
-from nexi.text.words import find_words
+from nexi.text.words import STOP, find_words, language_of, word_set
 from nexi.types import Source
 from nexi.urls import is_note_link
 

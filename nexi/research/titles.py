@@ -9,10 +9,9 @@ import re
 from collections.abc import Sequence
 
 from nexi.research.planner import COMMAND, TOPIC, split_question
-from nexi.text.names import find_names
 from nexi.text.parts import asks_about_one, find_subject, split_enumeration
 from nexi.text.sentences import sentence_bounds
-from nexi.text.stopwords import STOP
+from nexi.text.words import STOP, find_names
 
 MAX_TITLE_CHARS = 110
 MAX_NAMES = 3

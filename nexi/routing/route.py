@@ -18,8 +18,7 @@ from msgspec.structs import replace
 
 from nexi.routing.table import SERVICES
 from nexi.text.languages import LANGUAGES, detect_language, strip_question_words
-from nexi.text.names import find_names
-from nexi.text.stopwords import STOP, read_word_sets
+from nexi.text.words import STOP, find_names, read_word_sets
 from nexi.types import Query
 from nexi.urls import find_urls, host_of
 

@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from nexi.text.stopwords import STOP
-from nexi.text.words import find_words, has_unspaced
+from nexi.text.words import STOP, find_words, has_unspaced
 
 WORDS_IN_A_ROW = 3
 LETTERS_IN_A_ROW = 6  # of a script without spaces

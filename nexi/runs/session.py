@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from nexi.answers.citations import MARKER_NUMBER, CitationBook, renumber_markers
 from nexi.runs.private import PrivateTexts, normalise_words
-from nexi.text.excerpts import LongText
+from nexi.text.chunking import LongText
 from nexi.types import Hit, Message, Page, PageView, Paper, content_digest
 from nexi.urls import find_urls, hit_key, is_web_url, parse
 

@@ -14,7 +14,7 @@ from nexi.ports import LLM
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import object_schema
 from nexi.tables.cells import Cell, Column, find_quote, place_quote
-from nexi.text.excerpts import excerpt_text
+from nexi.text.chunking import excerpt_text
 from nexi.text.plain import strip_markdown
 from nexi.types import Message, Page
 

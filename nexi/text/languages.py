@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from nexi.text.stopwords import STOP
+from nexi.text.words import STOP
 
 
 class Language(msgspec.Struct, frozen=True):

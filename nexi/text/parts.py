@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nexi.text.names import find_names
-from nexi.text.stopwords import STOP, word_set
+from nexi.text.words import STOP, find_names, word_set
 
 MAX_CONJUNCT_WORDS = 4
 MAX_CONJUNCTS = 4

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nexi.text.stopwords import read_word_sets
+from nexi.text.words import read_word_sets
 
 MAX_WORD_CHARS = 24  # of the words beside a full stop that are looked at
 GLUED_STARTS = "The|This|These|It|He|She|They|We|There|In|However"  # after "end.The", where a page lost its blank

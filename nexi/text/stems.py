@@ -1,16 +1,21 @@
-"""The root of a word, for comparing words: Snowball's stemmers, and a table of irregular English forms.
+"""A word in the form in which it is compared: its root, and the word without case, accents, endings and possessive.
 
-Pure. The algorithm follows from the script of the word alone, so a word always has the same root: Latin letters are read as
-English, which leaves most words of its neighbours alone.
+Pure. Roots are those of Snowball's stemmers and of a table of irregular English forms. The algorithm follows from the script of
+the word alone, so a word always has the same root: Latin letters are read as English, which leaves most words of its
+neighbours alone. Scripts without spaces give pairs of characters.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from nexi.text.words import FUNCTION_WORDS, UNSPACED, has_unspaced
 
 VERSION = 2  # raise it when the same word gets another root: an index that stores roots is built anew then
 _FORMS: dict[str, str] = msgspec.json.decode(Path(__file__).with_suffix(".json").read_bytes())  # by the word they are read as
@@ -23,6 +28,9 @@ _SCRIPTS = (  # first and last letter, and the algorithm
     ("\u0900", "\u097f", "hindi"),
     ("\u0b80", "\u0bff", "tamil"),
 )
+WORD = re.compile(rf"(?:[A-Z]\.){{2,}}|[^\W_{UNSPACED}]+(?:['’ʼ][^\W_{UNSPACED}]+)?|[{UNSPACED}]+")
+_ACCENTS = re.compile("[\u0300-\u036f\u064b-\u0652\u0670\u0640]")
+_POSSESSIVE = re.compile(r"'s$|'$")
 
 
 @lru_cache(maxsize=32_768)
@@ -51,3 +59,25 @@ def _stemmer(algorithm: str) -> Any:
     import Stemmer
 
     return Stemmer.Stemmer(algorithm, 0)  # without its cache: `stem` has one
+
+
+@lru_cache(maxsize=30_000)
+def normalise_word(word: str) -> str:
+    """A word without case, accents, possessive and the dots of an abbreviation."""
+    if not word.isascii():
+        word = _ACCENTS.sub("", unicodedata.normalize("NFKD", word)).replace("’", "'").replace("ʼ", "'")
+    return _POSSESSIVE.sub("", word.casefold()).replace(".", "")
+
+
+@lru_cache(maxsize=30_000)
+def word_terms(word: str) -> tuple[str, ...]:
+    """The comparable forms of one word; none for small words."""
+    if has_unspaced(word):
+        word = unicodedata.normalize("NFKC", word)
+        return tuple(word[i : i + 2] for i in range(max(1, len(word) - 1)))
+    low = normalise_word(word)
+    if low in FUNCTION_WORDS or not low:
+        return ()
+    if low.endswith("n't") or low == "cannot":
+        return ("not",)
+    return (stem(low),)

@@ -11,8 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from nexi.text.stems import stem, stem_english
-from nexi.text.stopwords import STOP
-from nexi.text.words import UNSPACED
+from nexi.text.words import STOP, UNSPACED
 
 VERSION = 2  # raise it when the same text gives other terms: indexes are built anew then
 MAX_TERM = 64

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 
 from nexi.text.languages import detect_language, strip_question_words
-from nexi.text.stopwords import FUNCTION_WORDS, SMALL_WORDS, STOP, read_word_sets
-from nexi.text.words import find_words
+from nexi.text.words import FUNCTION_WORDS, SMALL_WORDS, STOP, find_words, read_word_sets
 
 MAX_WORDS = 16
 _URL = re.compile(r"https?://\S+")

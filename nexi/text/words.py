@@ -1,10 +1,29 @@
-"""Text as words: one pattern of a word, and which scripts put no spaces between words. Pure."""
+"""Text as words: the small words of languages, words and names as they are written, and scripts without spaces. Pure.
+
+Names are known by their capitals and marks, and which language a text is in by its small words; no list of names is known here.
+"""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-from nexi.text.stopwords import STOP
+import msgspec
+
+
+def word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def read_word_sets(module_file: str) -> dict[str, frozenset[str]]:
+    """The lists of words beside a module, in the JSON file of its name."""
+    return msgspec.json.decode(Path(module_file).with_suffix(".json").read_bytes(), type=dict[str, frozenset[str]])
+
+
+SMALL_WORDS = read_word_sets(__file__)  # by the name of a language, once the two sets below are taken out
+STOP = SMALL_WORDS.pop("stop")
+FUNCTION_WORDS = SMALL_WORDS.pop("function_words")  # fewer: "not", "I" and "all" say something when a sentence is compared
+MIN_SMALL_WORDS = 3  # that tell a language
 
 UNSPACED = (  # what stands inside the brackets of a character class
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
@@ -13,6 +32,21 @@ UNSPACED = (  # what stands inside the brackets of a character class
 _WORD = re.compile(r"[^\W_]+")
 _QUERY_WORD = re.compile(r"[\w'’.+#-]+")  # with what belongs to names such as C++ and node.js
 _HAS_UNSPACED = re.compile(f"[{UNSPACED}]")
+_CAPITAL = r"[A-ZÀ-ÞΑ-ΩА-Я][\w'’.-]*"
+_NAME = re.compile(
+    rf"[\"“«]([^\"”»]{{2,80}})[\"”»]|(?<!=)({_CAPITAL}(?:\s+(?:&\s+|(?:of|the|de|la|von|van|der)\s+)*{_CAPITAL})*)"
+)
+_OPENING_WORDS = frozenset(
+    ("compare", "explain", "describe", "list", "name", "find", "show", "tell", "give", "between", "besides")
+)
+
+
+def language_of(text: str) -> str:
+    """The language whose small words stand in a text of Latin letters; "" where none stands out."""
+    words = re.findall(r"[^\W\d_]+", text[:20_000].casefold())
+    counts = sorted(((sum(map(small.__contains__, words)), name) for name, small in SMALL_WORDS.items()), reverse=True)
+    (most, name), (next_most, _) = counts[:2]
+    return name if most >= MIN_SMALL_WORDS and most >= 2 * next_most else ""
 
 
 def find_words(text: str) -> list[str]:
@@ -44,3 +78,18 @@ def has_words(text: str, words: str) -> bool:
 def has_unspaced(text: str) -> bool:
     """Whether a letter of a text is of a script that puts no spaces between words."""
     return bool(_HAS_UNSPACED.search(text))
+
+
+def find_names(question: str) -> list[str]:
+    """Find names and quoted titles, in order; the first word of a sentence is a name only with another one."""
+    names = []
+    for match in _NAME.finditer(question):
+        name = (match[1] or match[2]).strip(" .,'’-")
+        starts = match.start() == 0 or question[: match.start()].rstrip()[-1:] in "?!."
+        words = name.split()
+        while words and not match[1] and words[0].lower() in (STOP | _OPENING_WORDS if starts else STOP - {"the"}):
+            words = words[1:]
+            starts = False
+        if match[1] or len(words) > 1 or (words and not starts):
+            names.append(" ".join(words))
+    return list(dict.fromkeys(name for name in names if name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from nexi.checking.evidence import MAX_TOKENS, MAX_WINDOWS, SentenceQuery, find_trail, gather_evidence
+from nexi.checking.evidence import MAX_TOKENS, MAX_WINDOWS, SentenceQuery, gather_evidence
 from nexi.checking.pages import prepare
 
 FILLER = " ".join(f"Sentence number {n} speaks of nothing in particular." for n in range(60))
@@ -47,9 +47,9 @@ def test_nothing_is_found_where_there_is_nothing() -> None:
 
 
 def test_the_trail_names_the_headings_from_the_outermost() -> None:
-    page = prepare("# A\n\nOne.\n\n## B\n\nTwo.\n\n### C\n\nThree is here.")
-    at = next(n for n in range(len(page.bounds)) if page.words_between(n, n) == "Three is here.")
-    assert find_trail(page, at) == "A > B > C"
+    page = prepare(f"# A\n\nOne.\n\n## B\n\nTwo.\n\n### C\n\n{FILLER} A heron stands here.")
+    (passage,) = gather_evidence([SentenceQuery("A heron stands.")], {1: page}).passages
+    assert (passage.trail, "heron" in passage.text) == ("A > B > C", True)
 
 
 def test_a_page_of_two_megabytes_takes_no_more_than_seconds() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from nexi.checking.evidence import EvidencePassage, EvidenceSet, SentenceQuery, gather_evidence
-from nexi.checking.gaps import build_gap
 from nexi.checking.judge import (
     Case,
     GradedJudge,
@@ -269,7 +268,7 @@ async def test_a_judge_is_tested_with_the_request_it_will_get_in_which_every_pre
     bridge, moon = "The bridge opened in 1859.", "The moon is far away."
     pairs = [(bridge, "It opened in 1859."), (bridge, "It opened in 1895."), (moon, "The moon is near.")]
     scores = await JudgePairModel(LlmJudge(llm, FakeClock())).score(pairs)
-    assert scores == [PairScore(1.0), PairScore(0.0, 1.0, reason="1859, not 1895"), build_gap(UNREADABLE)]
+    assert scores == [PairScore(1.0), PairScore(0.0, 1.0, reason="1859, not 1895"), PairScore.gap(UNREADABLE)]
     assert llm.requests[0][1].content == (
         '\nPage [1]\nPassage 1: "The bridge opened in 1859."\n\nPage [2]\nPassage 2: "The bridge opened in 1859."\n'
         '\nPage [3]\nPassage 3: "The moon is far away."\n'
@@ -373,7 +372,7 @@ async def test_the_best_passage_of_a_sentence_decides_and_a_sentence_without_one
 
 
 async def test_a_pair_that_has_no_score_is_a_gap_and_the_figure_is_that_of_the_scores() -> None:
-    model = TablePairModel(red=build_gap("too late"), blue=build_gap("too long"), tower=PairScore(0.5, judge=FIGURE))
+    model = TablePairModel(red=PairScore.gap("too late"), blue=PairScore.gap("too long"), tower=PairScore(0.5, judge=FIGURE))
     pages = {1: prepare("The bridge is red."), 2: prepare("A tower stands there."), 3: prepare("The bridge is blue.")}
     judging = await PairJudge(model).judge([Case("The bridge is red"), Case("A tower stands")], pages)
     assert [(j.finding, j.reason) for j in judging.judgements] == [("", "too late"), ("supported", "")]
@@ -407,9 +406,9 @@ async def test_a_pair_model_is_shown_three_short_passages_of_a_sentence() -> Non
         (Judgement("supported", (PASSAGE,), "yes"), PairScore(1.0, reason="yes")),
         (Judgement("contradicted", (PASSAGE,), "no"), PairScore(0.0, 1.0, reason="no")),
         (Judgement("not_supported"), PairScore(0.0)),
-        (Judgement(reason="the judge names no passage that supports it"), build_gap(UNREADABLE)),
-        (Judgement(reason="the judge contradicts itself"), build_gap(UNREADABLE)),
-        (Judgement(reason="the server is down"), build_gap("the server is down")),
+        (Judgement(reason="the judge names no passage that supports it"), PairScore.gap(UNREADABLE)),
+        (Judgement(reason="the judge contradicts itself"), PairScore.gap(UNREADABLE)),
+        (Judgement(reason="the server is down"), PairScore.gap("the server is down")),
     ],
 )
 async def test_a_gap_of_a_judge_is_an_outage_only_where_it_gave_no_reply(judgement: Judgement, score: PairScore) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.checking.parsed import parse_text
+from nexi.checking.pages import parse_text
 from nexi.checking.rules import check_answer
 from nexi.checking.sentences import has_verb, without_markers
 

@@ -14,8 +14,8 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
 from nexi.app import pair_models
-from nexi.pair_models import downloads
-from nexi.pair_models.downloads import PublishedFile, PublishedModel
+from nexi.pair_models import folder as model_folder
+from nexi.pair_models.folder import PublishedFile, PublishedModel
 from tests.cli.command import Command, Terminal
 from tests.pair_models.tiny import write_model
 from tests.pair_models.toys import TOY_QUIZ
@@ -41,7 +41,7 @@ def published(folder: Path, monkeypatch: pytest.MonkeyPatch, *, changed: bool = 
     with serving(routes) as port:
         url = f"http://127.0.0.1:{port}/{{repository}}/{{revision}}/{{path}}"
         model = PublishedModel("toy", url, "me/toy", "abc", "MIT", ("en",), files)
-        monkeypatch.setattr(downloads, "published_models", lambda: {"toy": model})
+        monkeypatch.setattr(model_folder, "published_models", lambda: {"toy": model})
         yield
 
 

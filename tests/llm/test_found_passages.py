@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nexi.llm.extractive._found import find_passages, quote_passages
 from nexi.llm.extractive.questions import read_question
-from nexi.text.excerpts import PASSAGE_GAP
+from nexi.text.chunking import PASSAGE_GAP
 from nexi.types import Hit, PageView
 
 URL, OTHER = "file:///manual/commit.html", "file:///manual/log.html"

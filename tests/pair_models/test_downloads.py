@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexi.errors import ConfigError, NexiError
-from nexi.pair_models.downloads import PublishedFile, PublishedModel, download_model, find_published, published_models
+from nexi.pair_models.folder import PublishedFile, PublishedModel, download_model, find_published, published_models
 from tests.stub import serving
 
 BODIES = {"model.onnx": b"weights" * 1000, "config.json": b"{}"}

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from evals.judge import CountingLLM, Row, grade_row, main, measure_row, merge_rows, read_set
-from nexi.checking.gaps import UNREADABLE, build_gap
-from nexi.checking.quiz import Grade, whole_quiz
+from nexi.checking.quiz import UNREADABLE, Grade, whole_quiz
 from nexi.types import Message, PairScore, Reply, Usage
 
 QUIZ = whole_quiz()
@@ -35,7 +34,9 @@ def test_a_model_that_is_always_right_gets_a_full_row() -> None:
 
 
 def test_nonsense_is_counted_and_counts_as_wrong() -> None:
-    scores = [build_gap(UNREADABLE) if n < 30 else PairScore(0.9 if pair.is_true else 0.2) for n, pair in enumerate(QUIZ.pairs)]
+    scores = [
+        PairScore.gap(UNREADABLE) if n < 30 else PairScore(0.9 if pair.is_true else 0.2) for n, pair in enumerate(QUIZ.pairs)
+    ]
     _, row = grade_row("m", QUIZ, scores, Usage(), 0.0, "")
     assert (row.nonsense, row.role) == (30, "is not asked")
     assert row.auc is not None
@@ -43,7 +44,7 @@ def test_nonsense_is_counted_and_counts_as_wrong() -> None:
 
 
 def test_another_set_is_judged_by_the_thresholds_of_the_quiz() -> None:
-    scores = [PairScore(0.7), PairScore(0.5), PairScore(0.65), build_gap(UNREADABLE)]
+    scores = [PairScore(0.7), PairScore(0.5), PairScore(0.65), PairScore.gap(UNREADABLE)]
     row = measure_row("m", "pairs", Grade(0.8, 0.8, 0.2, 0.6), [True, True, False, False], scores, Usage(), 1.0)
     assert row == Row("m", "pairs", 4, 50.0, 62.5, 50.0, 50.0, 1, "", Usage(), 1.0)
 

@@ -11,13 +11,10 @@ import pytest
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
-from nexi.checking.gaps import TOO_LATE, build_gap
 from nexi.errors import NexiError, StoreError
 from nexi.pair_models.folder import (
     Labels,
     ModelFolder,
-    _read_labels,
-    _read_max_tokens,
     describe_folder,
     gather_files,
     installed_model,
@@ -27,6 +24,7 @@ from nexi.pair_models.folder import (
 )
 from nexi.pair_models.onnx import NO_PROSE, OTHER_LANGUAGE, TOO_LONG, OnnxPairModel, can_read, is_prose
 from nexi.testing import FakeClock
+from nexi.types import CHECK_TOO_LATE, PairScore
 from tests.pair_models.tiny import NLI, onnx, share_graph, write_model
 
 PREMISE = "The bridge over the Tamar was opened in 1859 and carries two tracks."
@@ -77,7 +75,7 @@ async def test_a_premise_beyond_the_window_is_read_in_slices(tmp_path: Path) -> 
 
 async def test_a_sentence_that_leaves_no_room_for_a_premise_is_a_gap(tmp_path: Path) -> None:
     model = model_of(tmp_path, max_tokens=40)
-    assert await model.score([(PREMISE * 3, "the bridge " * 400)]) == [build_gap(TOO_LONG)]
+    assert await model.score([(PREMISE * 3, "the bridge " * 400)]) == [PairScore.gap(TOO_LONG)]
 
 
 async def test_an_english_model_leaves_other_languages_and_tables_to_the_rules(tmp_path: Path) -> None:
@@ -92,7 +90,7 @@ async def test_an_english_model_leaves_other_languages_and_tables_to_the_rules(t
         ]
     )
     assert scores[0].supported > 0.9
-    assert scores[1:] == [build_gap(OTHER_LANGUAGE), build_gap(OTHER_LANGUAGE), build_gap(NO_PROSE), build_gap(NO_PROSE)]
+    assert scores[1:] == [PairScore.gap(reason) for reason in (OTHER_LANGUAGE, OTHER_LANGUAGE, NO_PROSE, NO_PROSE)]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +119,7 @@ def test_prose_is_mostly_letters() -> None:
 
 async def test_after_the_deadline_the_rest_are_gaps(tmp_path: Path) -> None:
     model = model_of(tmp_path)
-    assert await model.score([(PREMISE, TRUE)] * 2, deadline=1000.0) == [build_gap(TOO_LATE)] * 2
+    assert await model.score([(PREMISE, TRUE)] * 2, deadline=1000.0) == [PairScore.gap(CHECK_TOO_LATE)] * 2
 
 
 # files that cannot be used
@@ -266,8 +264,9 @@ def test_a_manifest_cannot_name_files_elsewhere(tmp_path: Path) -> None:
         ({"num_labels": 1}, Labels(1, 0, None)),
     ],
 )
-def test_labels_are_read_by_their_names(config: dict[str, Any], labels: Labels) -> None:
-    assert _read_labels(config) == labels
+def test_labels_are_read_by_their_names(config: dict[str, Any], labels: Labels, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert ModelFolder(tmp_path, "toy").labels() == labels
 
 
 @pytest.mark.parametrize(
@@ -280,9 +279,10 @@ def test_labels_are_read_by_their_names(config: dict[str, Any], labels: Labels) 
         {"id2label": "entailment"},
     ],
 )
-def test_labels_that_do_not_say_what_they_mean_are_refused(config: dict[str, Any]) -> None:
+def test_labels_that_do_not_say_what_they_mean_are_refused(config: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(NexiError, match="labels do not say"):
-        _read_labels(config)
+        ModelFolder(tmp_path, "toy").labels()
 
 
 @pytest.mark.parametrize(
@@ -296,5 +296,9 @@ def test_labels_that_do_not_say_what_they_mean_are_refused(config: dict[str, Any
         ({"max_position_embeddings": True}, {"model_max_length": "many"}, 512),
     ],
 )
-def test_the_window_is_the_smallest_that_the_files_give(config: dict[str, Any], tokenizer: dict[str, Any], most: int) -> None:
-    assert _read_max_tokens(config, tokenizer) == most
+def test_the_window_is_the_smallest_that_the_files_give(
+    config: dict[str, Any], tokenizer: dict[str, Any], most: int, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+    assert ModelFolder(tmp_path, "toy").max_tokens() == most

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from evals.overlap import OverlapPairModel
 from nexi.app.pair_models import GradeBook
-from nexi.checking.gaps import UNREADABLE, build_gap
-from nexi.checking.quiz import Grade, GradedPairModel, Quiz, grade_scores, take_quiz
+from nexi.checking.quiz import UNREADABLE, Grade, GradedPairModel, Quiz, grade_scores, take_quiz
 from nexi.errors import NexiError, StoreError
 from nexi.types import JudgeFigure, PairScore
 
@@ -78,12 +77,12 @@ def test_the_threshold_of_one_half_is_chosen_on_the_other_half() -> None:
 
 
 def test_gaps_are_wrong_for_true_pairs_and_for_lies_alike() -> None:
-    grade = grade_scores(TWENTY, [build_gap(UNREADABLE)] * 20)
+    grade = grade_scores(TWENTY, [PairScore.gap(UNREADABLE)] * 20)
     assert grade == Grade(0.0, 0.0, 1.0, 0.5, pairs=20, gaps=20)
 
 
 async def test_a_model_that_could_not_be_asked_has_no_grade() -> None:
-    model = FixedPairModel(*answers()[:19], build_gap("connection refused"))
+    model = FixedPairModel(*answers()[:19], PairScore.gap("connection refused"))
     with pytest.raises(NexiError) as caught:
         await take_quiz(model, TWENTY)
     assert str(caught.value) == "fixed could not be tested: connection refused"
@@ -91,7 +90,7 @@ async def test_a_model_that_could_not_be_asked_has_no_grade() -> None:
 
 async def test_too_few_scores_count_as_gaps() -> None:
     scores = await take_quiz(FixedPairModel(*answers()[:3]), TWENTY)
-    assert scores == [*answers()[:3], *[build_gap(UNREADABLE)] * 17]
+    assert scores == [*answers()[:3], *[PairScore.gap(UNREADABLE)] * 17]
 
 
 async def test_word_overlap_can_take_the_quiz() -> None:
@@ -136,7 +135,7 @@ async def test_scores_of_a_good_model_have_one_half_at_its_thresholds() -> None:
 
 async def test_a_middling_model_lowers_but_never_raises() -> None:
     raising, lowering = await scored_with(MIDDLING, PairScore(0.9), PairScore(0.2))
-    assert raising == build_gap("a judge that is right in 70% of its test may only lower")
+    assert raising == PairScore.gap("a judge that is right in 70% of its test may only lower")
     assert lowering == PairScore(pytest.approx(0.2), judge=JudgeFigure("fixed", 0.7))
     assert lowering.known
 
@@ -147,7 +146,7 @@ async def test_a_poor_model_is_not_asked() -> None:
 
     model = FixedPairModel(PairScore(0.9))
     scores = await GradedPairModel(model, test).score([("p", "h")])
-    assert scores == [build_gap("fixed was right in 50% of its test, too rarely to be asked")]
+    assert scores == [PairScore.gap("fixed was right in 50% of its test, too rarely to be asked")]
     assert model.asked == 0
 
 
@@ -160,8 +159,8 @@ async def test_a_model_that_cannot_be_tested_answers_with_gaps_and_is_tried_once
         raise NexiError("fixed could not be tested", cause="connection refused")
 
     model = GradedPairModel(FixedPairModel(PairScore(0.9)), test)
-    assert await model.score([("p", "h")]) == [build_gap("fixed could not be tested: connection refused")]
-    assert await model.score([("p", "h")]) == [build_gap("fixed could not be tested: connection refused")]
+    assert await model.score([("p", "h")]) == [PairScore.gap("fixed could not be tested: connection refused")]
+    assert await model.score([("p", "h")]) == [PairScore.gap("fixed could not be tested: connection refused")]
     assert tries == 1
 
 

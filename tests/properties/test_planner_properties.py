@@ -23,7 +23,7 @@ from nexi.research.report import (
     render_front_matter,
 )
 from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
-from nexi.text.names import find_names
+from nexi.text.words import find_names
 from nexi.types import Source
 from tests.research.test_evaluator import after
 

@@ -15,7 +15,7 @@ from nexi.research.report import (
     render_document,
     render_front_matter,
 )
-from nexi.text.stopwords import language_of
+from nexi.text.words import language_of
 from nexi.types import Source
 
 MOON, TIDE = Source(1, "https://moon.example/", "Moon"), Source(3, "https://tide.example/", "Tides")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from nexi.answers.document import read_markdown
-from nexi.checking.audit import check_citations
 from nexi.checking.evidence import EvidencePassage
 from nexi.checking.judge import Case, Finding, Judgement, Judging
 from nexi.checking.pages import Snapshot
@@ -53,7 +52,7 @@ async def audit(text: str, pages: Mapping[int, str | None], judge: WordJudge | N
     listed = "\n".join(f"[{n}] https://{n}.example/" for n in pages)
     document = read_markdown(f"{text}\n\nSources:\n{listed}")
     states = tuple(SourceState(s, "fresh" if pages[s.number] else "dead", "HTTP 404") for s in document.sources)
-    return await check_citations(document, pages, states, judge=judge)
+    return await check_document(document, pages, states, judge=judge, by_citation=True)
 
 
 async def test_each_citation_is_judged_by_its_own_page() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nexi.app import Nexi
 from nexi.app.intake import DocumentIndexing
-from nexi.checking.quotations import is_quoted
+from nexi.checking.answer import _is_quoted
 from nexi.config import Config
 from nexi.types import Verdict
 from tests.scenarios.world import World
@@ -34,13 +34,13 @@ PART = "metres of water in its northern part."
     ],
 )
 def test_a_quotation_is_found_through_the_markup(sentence: str, text: str) -> None:
-    assert is_quoted(sentence, text)
+    assert _is_quoted(sentence, text)
 
 
 def test_digits_are_not_drawn_together() -> None:
     page = "The *pond* has 1.5 metres of <b>water</b> in its northern part."
-    assert is_quoted("The pond has 1.5 metres of water in its northern part.", page)
-    assert not is_quoted("The pond has 15 metres of water in its northern part.", page)
+    assert _is_quoted("The pond has 1.5 metres of water in its northern part.", page)
+    assert not _is_quoted("The pond has 15 metres of water in its northern part.", page)
 
 
 async def test_a_sentence_from_a_source_file_is_verified_and_has_no_file_name_before_it(

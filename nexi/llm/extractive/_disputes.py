@@ -17,7 +17,7 @@ from msgspec import Struct
 from nexi.checking.alignment import differ
 from nexi.checking.conflicts import find_difference
 from nexi.checking.origins import are_altered, are_copies, find_exchanges, shingles
-from nexi.checking.parsed import parse_text
+from nexi.checking.pages import parse_text
 from nexi.checking.values import Date, Value, list_dates
 from nexi.llm.extractive._choice import READING, Candidate, describe_text, rate_candidates
 from nexi.llm.extractive._comparison import tells_of_life

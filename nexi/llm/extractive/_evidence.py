@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from nexi.checking.parsed import parse_text
+from nexi.checking.pages import parse_text
 from nexi.llm.extractive._lexicon import MEASURES
 from nexi.llm.extractive._limits import (
     MAX_ALTERNATIVES,
@@ -28,7 +28,7 @@ from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about
 from nexi.llm.extractive.questions import RANKING, Question, Wants
 from nexi.text.languages import LANGUAGES
 from nexi.text.references import find_parties, name_subject
-from nexi.text.wordforms import normalise_word
+from nexi.text.stems import normalise_word
 from nexi.text.words import find_words
 from nexi.types import Hit, PageView, SearchOutcome
 

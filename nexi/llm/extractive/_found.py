@@ -18,8 +18,7 @@ from nexi.llm.extractive._limits import MAX_ALTERNATIVES, MAX_HEAD_WORDS, MAX_PA
 from nexi.llm.extractive._weights import find_similarity
 from nexi.llm.extractive.passages import ContentWords, PassageSentence, is_about_code, read_sentences
 from nexi.llm.extractive.questions import Question
-from nexi.text.chunking import heading_path
-from nexi.text.excerpts import PASSAGE_GAP, LongText
+from nexi.text.chunking import PASSAGE_GAP, LongText, heading_path
 from nexi.types import Hit, PageView
 
 _NAME_IN_CODE = re.compile(r"^[`@-]|\w\(")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from nexi.text.stems import stem
-from nexi.text.stopwords import word_set
+from nexi.text.words import word_set
 
 
 class _Lexicon(Struct, frozen=True):

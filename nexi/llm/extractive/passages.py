@@ -18,11 +18,9 @@ from nexi.text.blocks import list_cells, parse_blocks, read_block
 from nexi.text.languages import LANGUAGES, Language
 from nexi.text.plain import strip_markdown
 from nexi.text.sentences import sentence_bounds
-from nexi.text.stems import stem
-from nexi.text.stopwords import STOP
+from nexi.text.stems import normalise_word, stem
 from nexi.text.terms import fold_text
-from nexi.text.wordforms import normalise_word
-from nexi.text.words import has_unspaced
+from nexi.text.words import STOP, has_unspaced
 
 __all__ = ["ContentWords", "PassageSentence", "is_about_code", "read_sentences"]
 

@@ -35,7 +35,7 @@ from nexi.text.languages import detect_language
 from nexi.text.parts import find_subject
 from nexi.text.references import find_namesakes
 from nexi.text.stems import stem
-from nexi.text.stopwords import word_set
+from nexi.text.words import word_set
 from nexi.types import PageView
 
 __all__ = ["TOO_BROAD", "write_report"]
