@@ -38,6 +38,10 @@ def read_workbook(data: bytes, max_chars: int) -> Extracted:
         raise encrypted_error() from error
     except (CalamineError, ValueError, OSError) as error:
         raise broken_error(str(error)[:200]) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of the parser's Rust, which is no Exception and has no module to import
+            raise
+        raise broken_error(str(error)[:200]) from error
     about = BoundedArchive(data).read_properties() if data.startswith(b"PK") else read_summary(CompoundFile(data))
     return build_extracted(writer, about)
 
