@@ -4,7 +4,7 @@ This is the only way in: the rest of nexi uses the names below and imports none 
 `worker`, the program that reads one document in a process of its own. Below sits `nexi.extract`, which reads HTML and text.
 
     registry    every format: what it is called, how it is known, who reads it, and what to do about the others
-    containers  zip archives of XML under caps; compound has the containers of Office 97
+    containers  zip archives of XML under caps, and the compound files of Office 97
     pdf, wordml, sheets, slides, opendocument, mail, latex and others    one reader each
     ocr         words in pictures, by tesseract
     vaults, libraries    notes of Obsidian and Logseq; items of Zotero, CSL-JSON and BibTeX

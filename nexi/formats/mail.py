@@ -1,6 +1,6 @@
 """E-mail to Markdown: messages, mailboxes, Outlook's messages, and web pages saved as MHTML, which are e-mails of a page.
 
-Above sits `extract`; below, the standard library's e-mail parser, `compound` and `markup`. Attachments are named and not
+Above sits `extract`; below, the standard library's e-mail parser, `containers` and `markup`. Attachments are named and not
 opened, and nothing that a message links to is fetched.
 """
 
@@ -23,8 +23,7 @@ from msgspec.structs import replace
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, Part, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import broken_error, build_extracted
-from nexi.formats.compound import CompoundFile, read_filetime
+from nexi.formats._containers import CompoundFile, broken_error, build_extracted, read_filetime
 
 NO_SUBJECT = "(no subject)"
 MAX_PARTS = 1_000

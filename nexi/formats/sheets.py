@@ -25,13 +25,14 @@ from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, Markdow
 from nexi.formats._containers import (
     Attributes,
     BoundedArchive,
+    CompoundFile,
     XmlHandler,
     broken_error,
     build_extracted,
     encrypted_error,
     parse_number,
+    read_summary,
 )
-from nexi.formats.compound import CompoundFile, read_summary
 
 MAX_SHEETS = 500
 MAX_STRINGS = 150_000

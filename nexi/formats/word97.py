@@ -1,6 +1,6 @@
 """Word 97 documents to text: paragraphs, rows of tables, and footnotes. Fonts, styles and pictures are not read.
 
-Above sits `extract`; below, `compound`. The text lies in pieces all over its stream; a list of them says where, and in which of
+Above sits `extract`; below, `containers`. The text lies in pieces all over its stream; a list of them says where, and in which of
 two encodings. What the list says is believed only as far as it fits into the file.
 """
 
@@ -12,8 +12,7 @@ from itertools import pairwise
 
 from nexi.extract.words import Extracted
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import broken_error, build_extracted, encrypted_error
-from nexi.formats.compound import CompoundFile, read_summary
+from nexi.formats._containers import CompoundFile, broken_error, build_extracted, encrypted_error, read_summary
 
 _ENCRYPTED, _SECOND_TABLE = 0x0100, 0x0200
 _FIELD_CODE = re.compile(r"\x13[^\x13-\x15]*\x14?|\x15")  # HYPERLINK "…", and the marks around what it shows
