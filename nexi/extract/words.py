@@ -61,6 +61,11 @@ def one_line(text: str) -> str:
     return " ".join(text[: 4 * MAX_LINE].split())[:MAX_LINE]
 
 
+def parse_number(text: str, default: int = 0) -> int:
+    """A number in decimal digits, of which there are fewer than ten."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else default
+
+
 def read_outline(markdown: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The headings of a text, and the languages its code blocks name, each once."""
     headings: list[str] = []

@@ -5,7 +5,7 @@ This is the only way in: the rest of nexi uses the names below and imports none 
 
     registry    every format: what it is called, how it is known, who reads it, and what to do about the others
     containers  zip archives of XML under caps, and the compound files of Office 97
-    pdf, wordml, sheets, slides, opendocument, mail, latex and others    one reader each
+    pdf, word, sheets, slides, opendocument, mail, latex and others    one reader each
     ocr         words in pictures, by tesseract
     vaults, libraries    notes of Obsidian and Logseq; items of Zotero, CSL-JSON and BibTeX
     worker      a process that confinement keeps from network and files

@@ -21,8 +21,7 @@ from urllib.parse import unquote
 from xml.parsers import expat
 
 from nexi.errors import FetchError
-from nexi.extract.words import Extracted, one_line, read_outline
-from nexi.extract.writer import MarkdownWriter
+from nexi.extract.words import one_line
 
 MAX_MEMBERS = 10_000
 MAX_MEMBER_BYTES = 8_000_000
@@ -262,6 +261,20 @@ class CompoundFile:
         places = _follow_chain(self._mini_table, start, (size >> _MINI_SHIFT) + 1)
         return b"".join(self._mini[at << _MINI_SHIFT : (at + 1) << _MINI_SHIFT] for at in places)[:size]
 
+    def read_properties(self) -> dict[str, str]:
+        """What a document of Office 97 says of itself; a template keeps its day of creation."""
+        data = self.read("\x05SummaryInformation")
+        try:
+            start = struct.unpack_from("<I", data, 44)[0]
+            count = min(struct.unpack_from("<I", data, start + 4)[0], 100)
+            places = [struct.unpack_from("<II", data, start + 8 + 8 * n) for n in range(count)]
+            page = next((struct.unpack_from("<H", data, start + at + 4)[0] for key, at in places if key == 1), 1252)
+            about = {_SUMMARY[key]: _read_property(data, start + at, page) for key, at in places if key in _SUMMARY}
+        except (struct.error, LookupError):
+            return {}
+        title, author, created, modified = (about.get(name, "") for name in _SUMMARY.values())
+        return {"title": title, "author": author, "published": modified or created, "updated": modified}
+
     def _sector(self, number: int) -> bytes:
         return self._data[(number + 1) << self._shift : (number + 2) << self._shift]
 
@@ -283,21 +296,6 @@ def _follow_chain(table: Sequence[int], start: int, most: int) -> Iterator[int]:
         start = table[start]
 
 
-def read_summary(file: CompoundFile) -> dict[str, str]:
-    """What the program that wrote a document says of it, by the fields of `Extracted`; a template keeps its day of creation."""
-    data = file.read("\x05SummaryInformation")
-    try:
-        start = struct.unpack_from("<I", data, 44)[0]
-        count = min(struct.unpack_from("<I", data, start + 4)[0], 100)
-        places = [struct.unpack_from("<II", data, start + 8 + 8 * n) for n in range(count)]
-        page = next((struct.unpack_from("<H", data, start + at + 4)[0] for key, at in places if key == 1), 1252)
-        about = {_SUMMARY[key]: _read_property(data, start + at, page) for key, at in places if key in _SUMMARY}
-    except (struct.error, LookupError):
-        return {}
-    title, author, created, modified = (about.get(name, "") for name in _SUMMARY.values())
-    return {"title": title, "author": author, "published": modified or created, "updated": modified}
-
-
 def _read_property(data: bytes, at: int, code_page: int) -> str:
     (kind,) = struct.unpack_from("<I", data, at)
     if kind == 64:
@@ -316,27 +314,6 @@ def read_filetime(data: bytes, at: int) -> str:
     with suppress(OverflowError):
         return (_EPOCH + timedelta(microseconds=ticks // 10)).isoformat() if ticks else ""
     return ""
-
-
-def build_extracted(writer: MarkdownWriter, about: dict[str, str]) -> Extracted:
-    """What was written, with what the document says of itself. Raises FetchError where there is no text."""
-    text = writer.markdown()
-    if not text.strip():
-        raise FetchError("the document has no text", reason="content_type", cause="it is empty, or its pages are pictures")
-    headings, code_languages = read_outline(text)
-    title = about.get("title", "") or next(iter(headings), "")
-    return Extracted(
-        text=text,
-        headings=headings,
-        code_languages=code_languages,
-        truncated=writer.truncated,
-        **{**about, "title": title},  # type: ignore[arg-type]  # the names are those of `Extracted`
-    )
-
-
-def parse_number(text: str, default: int = 0) -> int:
-    """A number in decimal digits, of which there are fewer than ten."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else default
 
 
 def broken_error(cause: str) -> FetchError:

@@ -14,7 +14,7 @@ from nexi.errors import FetchError
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import BoundedArchive, broken_error, build_extracted, encrypted_error
+from nexi.formats._containers import BoundedArchive, broken_error, encrypted_error
 from nexi.formats.ocr import Recognition
 
 MAX_CHAPTERS = 2_000
@@ -63,7 +63,7 @@ def read_epub(data: bytes, max_chars: int) -> Extracted:
         "published": about.get("date", ""),
         "description": one_line(markup.read_whole(about.get("description", "")).text),
     }
-    return build_extracted(writer, fields)
+    return writer.build_extracted(fields)
 
 
 def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition()) -> Extracted:  # noqa: B008 - frozen
@@ -100,4 +100,4 @@ def read_zip(data: bytes, max_chars: int, recognition: Recognition = Recognition
             raise FetchError(message, reason="content_type", cause=cause, fix=fix)
         if unread:
             writer.add_paragraph(f"[not read: {names_of_unread[:MAX_NAMED_CHARS]}]")
-    return build_extracted(writer, {})
+    return writer.build_extracted({})

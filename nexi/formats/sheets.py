@@ -20,19 +20,9 @@ from msgspec import Struct
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
 
 from nexi.extract import charset
-from nexi.extract.words import Extracted
+from nexi.extract.words import Extracted, parse_number
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
-from nexi.formats._containers import (
-    Attributes,
-    BoundedArchive,
-    CompoundFile,
-    XmlHandler,
-    broken_error,
-    build_extracted,
-    encrypted_error,
-    parse_number,
-    read_summary,
-)
+from nexi.formats._containers import Attributes, BoundedArchive, CompoundFile, XmlHandler, broken_error, encrypted_error
 
 MAX_SHEETS = 500
 MAX_STRINGS = 150_000
@@ -94,7 +84,7 @@ def read_xlsx(data: bytes, max_chars: int) -> Extracted:
             archive.parse_member(path, _Rows(writer, values), MAX_SHEET_ELEMENTS)
             writer.end_table()
     writer.truncated = writer.truncated or values.is_cut
-    return build_extracted(writer, archive.read_properties())
+    return writer.build_extracted(archive.read_properties())
 
 
 class _SharedStrings(XmlHandler):
@@ -329,8 +319,8 @@ def read_binary_workbook(data: bytes, max_chars: int) -> Extracted:
         if type(error).__name__ != "PanicException":  # of the parser's Rust, which is no Exception and has no module to import
             raise
         raise broken_error(str(error)[:200]) from error
-    about = BoundedArchive(data).read_properties() if data.startswith(b"PK") else read_summary(CompoundFile(data))
-    return build_extracted(writer, about)
+    about = BoundedArchive(data).read_properties() if data.startswith(b"PK") else CompoundFile(data).read_properties()
+    return writer.build_extracted(about)
 
 
 def _show_stored(value: Any) -> str:
@@ -370,7 +360,7 @@ def _write_rows(text: str, separator: str, max_chars: int) -> Extracted:
                 writer.add_row(row)
     except csv.Error as error:
         raise broken_error(str(error)) from error
-    return build_extracted(writer, {})
+    return writer.build_extracted({})
 
 
 def _lines_of(text: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 from nexi.extract import charset, markup
 from nexi.extract.words import Extracted, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import broken_error, build_extracted
+from nexi.formats._containers import broken_error
 from nexi.formats.registry import media_type
 
 MAX_RECORDS = 20_000
@@ -57,7 +57,7 @@ def read_warc(data: bytes, max_chars: int) -> Extracted:
                 writer.add_block(page.text)
     if not has_records:
         raise broken_error("it has no records")
-    return build_extracted(writer, {})
+    return writer.build_extracted({})
 
 
 def _read_records(stream: BinaryIO, writer: MarkdownWriter) -> Iterator[tuple[Headers, bytes]]:
