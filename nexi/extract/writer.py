@@ -59,7 +59,7 @@ class MarkdownWriter:
         return "".join(self._parts)
 
     def build_extracted(self, about: dict[str, str]) -> Extracted:
-        """What was written, and what the document says of itself, by the fields of `Extracted`. Raises FetchError for no text."""
+        """What was written, and what the document says of itself by the names of `Extracted`. Raises FetchError for no text."""
         text = self.markdown()
         if not text.strip():
             raise FetchError("the document has no text", reason="content_type", cause="it is empty, or its pages are pictures")
