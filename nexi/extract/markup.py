@@ -15,12 +15,22 @@ import html_to_markdown as writer
 from resiliparse.parse.html import HTMLTree
 
 from nexi import urls
-from nexi.extract import classifier, formulas, markup_limits, navigation, notes, table_spans, wikis
+from nexi.extract import (
+    Extracted,
+    classifier,
+    formulas,
+    markup_limits,
+    navigation,
+    notes,
+    one_line,
+    read_outline,
+    table_spans,
+    wikis,
+)
 from nexi.extract.charset import undo_double_encoding
 from nexi.extract.dates import read_page_dates
 from nexi.extract.layout import PARAGRAPH, Layout, Node, Tree
 from nexi.extract.page_head import GOODS, PageHead, find_head_parts, read_page_head
-from nexi.extract.words import Extracted, one_line, read_outline
 from nexi.types import Picture
 
 MAX_LINKS = 500

@@ -14,7 +14,7 @@ from itertools import compress, count
 from msgspec.structs import replace
 
 from nexi.errors import FetchError
-from nexi.extract.words import Extracted, read_outline
+from nexi.extract import Extracted, read_outline
 
 MAX_COLUMNS = 256
 MAX_CELL_CHARS = 20_000

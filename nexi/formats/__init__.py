@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted, charset, clean_extracted, read_text
-from nexi.extract.words import one_line
+from nexi.extract import Extracted, charset, clean_extracted, one_line
+from nexi.extract.text import read_text
 from nexi.formats.ocr import Recognition
 from nexi.formats.registry import canonical_type, find_format, is_readable, media_type, refuse_format, sniff_type, type_of_name
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from xml.parsers import expat
 
 from nexi.errors import FetchError
-from nexi.extract.words import one_line
+from nexi.extract import one_line
 
 MAX_MEMBERS = 10_000
 MAX_MEMBER_BYTES = 8_000_000

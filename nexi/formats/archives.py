@@ -18,8 +18,7 @@ from typing import BinaryIO, cast
 from urllib.parse import unquote
 
 from nexi.errors import FetchError
-from nexi.extract import charset, markup
-from nexi.extract.words import Extracted, one_line
+from nexi.extract import Extracted, charset, markup, one_line
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats._containers import BoundedArchive, broken_error, encrypted_error
 from nexi.formats.ocr import Recognition

@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from nexi.extract import charset, notation
-from nexi.extract.words import Extracted, one_line
+from nexi.extract import Extracted, charset, notation, one_line
 from nexi.extract.writer import MarkdownWriter
 from nexi.text.dates import normalise_date
 

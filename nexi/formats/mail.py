@@ -20,8 +20,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from nexi.extract import charset, markup
-from nexi.extract.words import Extracted, Part, one_line
+from nexi.extract import Extracted, Part, charset, markup, one_line
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats._containers import CompoundFile, broken_error, read_filetime
 

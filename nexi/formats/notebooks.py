@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nexi.extract import charset, markup
-from nexi.extract.words import Extracted, one_line
+from nexi.extract import Extracted, charset, markup, one_line
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats._containers import broken_error, too_large_error
 from nexi.structured.json_reader import as_mapping

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nexi.extract import notation
-from nexi.extract.words import Extracted, parse_number
+from nexi.extract import Extracted, notation, parse_number
 from nexi.extract.writer import MAX_COLUMNS, MarkdownWriter
 from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, encrypted_error
 

@@ -16,7 +16,7 @@ from typing import Any
 import pypdfium2
 
 from nexi.errors import FetchError
-from nexi.extract.words import Extracted, one_line
+from nexi.extract import Extracted, one_line
 from nexi.formats._pdf_layout import PageTables, mark_scripts
 from nexi.formats.ocr import MAX_PAGE_S, Recognition, can_recognise, find_language, recognise_text
 

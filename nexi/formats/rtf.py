@@ -15,8 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.extract import notation
-from nexi.extract.words import Extracted, one_line
+from nexi.extract import Extracted, notation, one_line
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats._containers import broken_error
 

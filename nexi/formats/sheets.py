@@ -19,8 +19,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
 
-from nexi.extract import charset
-from nexi.extract.words import Extracted, parse_number
+from nexi.extract import Extracted, charset, parse_number
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
 from nexi.formats._containers import Attributes, BoundedArchive, CompoundFile, XmlHandler, broken_error, encrypted_error
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import zip_longest
 
-from nexi.extract import notation
-from nexi.extract.words import Extracted
+from nexi.extract import Extracted, notation
 from nexi.extract.writer import MAX_COLUMNS, EnoughText, MarkdownWriter
 from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error
 

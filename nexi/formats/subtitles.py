@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nexi.extract import charset
-from nexi.extract.words import Extracted
+from nexi.extract import Extracted, charset
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats._containers import broken_error
 

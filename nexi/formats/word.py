@@ -11,8 +11,7 @@ import re
 import struct
 from itertools import pairwise
 
-from nexi.extract import notation
-from nexi.extract.words import Extracted, parse_number
+from nexi.extract import Extracted, notation, parse_number
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats._containers import Attributes, BoundedArchive, CompoundFile, XmlHandler, broken_error, encrypted_error
 
