@@ -1,6 +1,6 @@
 """Pages of the web to Markdown and metadata: HTML, feeds and other text. Pure: no network, no clock, no state.
 
-Above sits `nexi.formats`, which knows documents too and hands what is text to `text`; below, one module per part of a page. A page
+Above sits `nexi.formats`, which knows documents too and hands what is text to `text`; below, one module per part of a page. One
 that is malformed in any way gives the text that can be found in it, never an error. Here is what extraction gives back, and the
 small rules that every kind of page shares.
 """
