@@ -24,8 +24,8 @@ from msgspec import Struct
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, resolve_host
-from nexi.net import proxies
 from nexi.net.addresses import is_address
+from nexi.net.causes import PROXY_LOGIN_STATUS, describe_proxy_fault, status_of_refusal
 from nexi.net.trust import MACHINE, Trust
 from nexi.urls import Url
 
@@ -100,7 +100,7 @@ class Transport:
         try:
             response = await self._send_request(request, (url.scheme, by_proxy, by_http2))
             try:
-                if by_proxy and response.status == proxies.LOGIN_STATUS:
+                if by_proxy and response.status == PROXY_LOGIN_STATUS:
                     raise _proxy_error(self._proxy_url, url, response.status)
                 yield TransportAnswer(response.status, _fold_headers(response.headers), response.aiter_stream())
             finally:
@@ -192,7 +192,7 @@ _FAILURES: tuple[type[Exception], ...] = (
 
 def _translate_error(error: Exception, url: Url, proxy: str) -> FetchError:
     if isinstance(error, httpcore2.ProxyError):
-        return _proxy_error(proxy, url, proxies.status_of_refusal(str(error)))
+        return _proxy_error(proxy, url, status_of_refusal(str(error)))
     cause = _describe_http2_error(error) or str(error) or type(error).__name__
     if isinstance(error, httpcore2.TimeoutException):
         return FetchError(f"{url.host} did not answer", reason="timeout", cause=cause, fix="try again later or another page")
@@ -218,7 +218,7 @@ def _describe_http2_error(error: Exception) -> str:
 
 
 def _proxy_error(proxy: str, url: Url, status: int = 0) -> FetchError:
-    fault = proxies.describe_proxy_fault(proxy, url.host, status)
+    fault = describe_proxy_fault(proxy, url.host, status)
     return FetchError(fault.message, cause=fault.cause, fix=fault.fix)
 
 
