@@ -18,7 +18,7 @@ from nexi import urls
 from nexi.extract import Extracted, classifier, markup_limits, notation, one_line, read_outline, table_spans, wikis
 from nexi.extract.charset import undo_double_encoding
 from nexi.extract.dates import read_page_dates
-from nexi.extract.layout import PARAGRAPH, Box, Layout, Node, Tree
+from nexi.extract.layout import PARAGRAPH, Box, Layout, Node, Tree, drop_nodes
 from nexi.extract.page_head import GOODS, PageHead, find_head_parts, read_page_head
 from nexi.text.stopwords import word_set
 from nexi.types import Picture
@@ -185,9 +185,7 @@ def _cite_notes(tree: Tree, base: str) -> dict[int, str]:
         link.parent.insert_before(tree.create_text_node(f"[{numbers[url]}]"), link)
         link.decompose()
         notes += [note] if note is not None else []
-    for note in notes:
-        if note.parent is not None:
-            note.decompose()
+    drop_nodes(notes)
     return {number: url for url, number in numbers.items()}
 
 
@@ -216,9 +214,7 @@ def _web_address(href: str, base: str) -> str:
 def _drop_hidden(tree: Tree) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
-    for node in body.query_selector_all("script, style, template"):
-        if node.parent is not None:
-            node.decompose()  # their text is none of the page's
+    drop_nodes(body.query_selector_all("script, style, template"))  # their text is none of the page's
     size = _drop_matches(body, _HIDDEN, len(body.text), share=0.5, is_match=_is_hidden)
     # Forums that are programs give readers without scripts the whole thread; other pages a line or an image.
     noscripts = list(body.query_selector_all("noscript"))
@@ -322,9 +318,7 @@ def _drop_navigation(layout: Layout) -> Layout:
         ):
             bars.append((box.node, box))
             last = box
-    for bar, _ in bars:
-        if bar.parent is not None:
-            bar.decompose()
+    drop_nodes(bar for bar, _ in bars)
     boxes = [box for _, box in bars if box is not None]
     if len(boxes) < len(bars):  # one of them was a part of a line
         return Layout(layout.root.node)
@@ -361,9 +355,7 @@ def _find_bar(link: Node) -> Node:
 def _write_tree(tree: Tree, url: str) -> str:
     """The rest of a page as Markdown, once it has the elements that the writer knows."""
     body = tree.body
-    for node in body.query_selector_all(_MACHINERY):
-        if node.parent is not None:
-            node.decompose()
+    drop_nodes(body.query_selector_all(_MACHINERY))
     for table in body.query_selector_all("table"):
         # Tables that only place things on the page become plain blocks; as Markdown tables they would be one line.
         is_layout = table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")
