@@ -166,9 +166,7 @@ class _Values:
                 moment = self._day_zero + timedelta(seconds=round(number * 86_400))
                 if 0 <= number < 1:
                     return moment.strftime("%H:%M:%S").removesuffix(":00")
-                if not number % 1:
-                    return moment.date().isoformat()
-                return moment.isoformat(" ").removesuffix(" 00:00:00").removesuffix(":00")
+                return _show_moment(moment)
             if shown_as == "percent":
                 return f"{number * 100:.12g}%"
             if abs(number) >= MAX_SHOWN_NUMBER:
@@ -251,20 +249,6 @@ class _Section(Struct, frozen=True):
         return f"{self.before}{text.zfill(whole.count('0')) if ',' not in whole else text}{self.after}".strip()
 
 
-class _NumberFormat(Struct, frozen=True):
-    """The parts of a format: for numbers above zero, below it, and for zero."""
-
-    sections: tuple[_Section, ...]
-
-    def show(self, number: float) -> str:
-        if number == 0 and len(self.sections) > 2:
-            return self.sections[2].show(number)
-        if number < 0 and len(self.sections) > 1:
-            return self.sections[1].show(number)
-        text = self.sections[0].show(number)
-        return f"-{text}" if number < 0 and any(digit in text for digit in "123456789") else text
-
-
 def _parse_format(code: str) -> _ShownAs:
     """How cells in the format of this code show a number; None for one that is plain, or in a way that is not known here."""
     # Fractions, powers of ten and formats with conditions are not known: numbers in them are shown plainly.
@@ -278,7 +262,19 @@ def _parse_format(code: str) -> _ShownAs:
     codes = re.findall(r'((?:"[^"]*"|\\.|[^;"\\])*)(?:;|$)', code)
     sections = [_parse_section(part) for part in codes[: min(3, code.count(";") + 1)]]
     parts = [section for section in sections if section]
-    return _NumberFormat(tuple(parts)).show if len(parts) == len(sections) and parts[0].digits else None
+    if len(parts) < len(sections) or not parts[0].digits:
+        return None
+
+    def show(number: float) -> str:
+        # The sections are for numbers above zero, below it, and for zero.
+        if number == 0 and len(parts) > 2:
+            return parts[2].show(number)
+        if number < 0 and len(parts) > 1:
+            return parts[1].show(number)
+        text = parts[0].show(number)
+        return f"-{text}" if number < 0 and any(digit in text for digit in "123456789") else text
+
+    return show
 
 
 def _parse_section(code: str) -> _Section | None:
@@ -326,15 +322,16 @@ def _show_stored(value: Any) -> str:
     match value:
         case bool():
             return str(value).upper()
-        case float() if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
         case float():
-            return f"{value:.15g}"
-        case datetime() if not (value.hour or value.minute or value.second):
-            return value.date().isoformat()
+            return f"{value + 0.0:.15g}"  # which makes -0.0 a plain 0
         case datetime():
-            return value.isoformat(" ", "minutes" if not value.second else "seconds")
+            return _show_moment(value)
     return str(value)
+
+
+def _show_moment(moment: datetime) -> str:
+    """A day, with its time where that is not midnight, to the second where it needs one."""
+    return moment.isoformat(" ", "seconds").removesuffix(" 00:00:00").removesuffix(":00")
 
 
 def read_csv(data: bytes, max_chars: int) -> Extracted:
