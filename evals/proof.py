@@ -36,7 +36,7 @@ from evals.scores import Judged, Score, below_floors, render_scores, score
 from nexi.answers.citations import drop_unknown
 from nexi.checking.pages import Snapshot, prepare
 from nexi.checking.rules import check_answer
-from nexi.extract import to_markdown
+from nexi.extract.text import to_markdown
 from nexi.types import Claim
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from evals.table_documents import PDF_TABLES, QUESTIONS, SHEET_TABLES, SampleTable, table_pdf, table_sheet
 from evals.tables import render_table
-from nexi.extract.words import Extracted
+from nexi.extract import Extracted
 from nexi.formats import to_text
 from nexi.llm.extractive.composition import compose_answer
 from nexi.llm.extractive.questions import read_question

@@ -12,7 +12,7 @@ from nexi.errors import FetchError, NexiError
 from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.llm.openai.client import OpenAICompatible
-from nexi.net.proxies import describe_proxy_fault
+from nexi.net.causes import describe_proxy_fault
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Message
 from tests.fetchers.site import response, serving

@@ -23,7 +23,7 @@ USED = {
         "uvicorn.supervisors.multiprocess:Multiprocess": "init_processes",
         "uvicorn:Server": "shutdown",
     },
-    "nexi/fetchers/http2.py": {
+    "nexi/fetchers/transport.py": {
         "httpcore2._async.http2:AsyncHTTP2Connection": "_write_outgoing_data",
     },
     "nexi/fetchers/guard.py": {

@@ -21,7 +21,7 @@ from pathlib import Path
 from shutil import which
 
 from evals.extraction import corpus, peers, scoring
-from nexi.extract import to_markdown
+from nexi.extract.text import to_markdown
 
 FLOORS = Path(__file__).with_name("floors.json")
 RESULTS = Path(__file__).resolve().parent.parent / "extraction.md"

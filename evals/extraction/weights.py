@@ -28,9 +28,10 @@ import numpy as np
 from evals.extraction import corpus, peers, scoring
 from evals.extraction.__main__ import save
 from evals.extraction.corpus import Page
-from nexi.extract import classifier, features, formulas, markup, to_markdown
+from nexi.extract import classifier, features, markup, notation
 from nexi.extract.layout import Layout
 from nexi.extract.page_head import find_head_parts, read_page_head
+from nexi.extract.text import to_markdown
 
 SEEN_ON = 12  # pages; a name that is rarer is not learned
 STRENGTH = 0.015
@@ -48,7 +49,7 @@ Vector = np.ndarray[Any, Any]
 def rows_of(page: Page) -> list[Row]:
     """The blocks of a page with their names."""
     tree = markup._build_tree(markup._bound_markup(page.html)[0])
-    formulas.write_notation(tree)
+    notation.write_notation(tree)
     head = read_page_head(tree, find_head_parts(tree), page.url)
     markup._drop_hidden(tree)
     layout = Layout(tree.body)

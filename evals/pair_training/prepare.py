@@ -24,7 +24,7 @@ from evals.overlap import word_share
 from evals.pair_training.swaps import CONTRADICTION, ENTAILMENT, NEUTRAL, change_sentence, names_in, weaken_sentence
 from evals.redteam.pairs import read_pairs
 from nexi.checking.pages import prepare
-from nexi.extract import to_markdown
+from nexi.extract.text import to_markdown
 from nexi.pair_models.onnx import can_read
 from nexi.text.sentences import sentence_bounds
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from evals.checkers import read_claims
 from nexi.checking.pages import prepare
 from nexi.checking.rules import check_answer
-from nexi.extract import to_markdown
+from nexi.extract.text import to_markdown
 from nexi.types import Proof
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from typing import get_args
 
 from nexi.config import name_service
 from nexi.errors import FetchReason, NoEvidenceError
-from nexi.net import proxies
+from nexi.net.causes import PROXY_CODE
 from nexi.notices import Notice, join_causes
 from nexi.routing.unreachable import UNREACHABLE, describe_unreachable, explain_unreachable
 from nexi.types import Failure, Message, PageView, SearchOutcome
@@ -96,7 +96,7 @@ def _values(messages: Sequence[Message]) -> Iterator[object]:
 def _list_faults(failures: Sequence[Failure]) -> list[Failure]:
     """The services that failed; where a proxy stood before them, its fault is the only one that is known."""
     faults = [failure for failure in failures if failure.code not in NO_FAULT]
-    return [failure for failure in faults if failure.code == proxies.CODE][:1] or faults
+    return [failure for failure in faults if failure.code == PROXY_CODE][:1] or faults
 
 
 def _name_services(failures: Sequence[Failure]) -> str:

@@ -22,8 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted
-from nexi.extract.words import Part, page_of
+from nexi.extract import Extracted, Part, page_of
 from nexi.files import is_store_file
 from nexi.formats import find_blocks, find_format, find_type, is_readable, read_note, refuse_format, to_text
 from nexi.research.report import is_report_name

@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from nexi.errors import NexiError
-from nexi.extract.words import one_line
+from nexi.extract import one_line
 from nexi.formats import LibraryItem, parse_bibtex, parse_csl, to_text
 from nexi.structured.json_reader import as_mapping
 

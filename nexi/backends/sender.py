@@ -20,8 +20,7 @@ from msgspec import Struct
 from nexi import urls
 from nexi.config import name_service
 from nexi.errors import BackendError, ConfigError
-from nexi.net import proxies
-from nexi.net.causes import plain_cause
+from nexi.net.causes import PROXY_CODE, PROXY_LOGIN_STATUS, describe_proxy_fault, plain_cause, status_of_refusal
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.notices import Notice
 from nexi.types import Hit, Query
@@ -83,11 +82,11 @@ class Sender:
         except (httpx2.HTTPError, TimeoutError) as error:
             if proxy and not isinstance(_root_cause(error), ssl.SSLError):  # a certificate is that of the host behind it
                 if isinstance(error, httpx2.ProxyError):
-                    raise _proxy_error(proxy, url, proxies.status_of_refusal(str(error))) from error
+                    raise _proxy_error(proxy, url, status_of_refusal(str(error))) from error
                 if isinstance(error, httpx2.ConnectError):
                     raise _proxy_error(proxy, url) from error
             raise _translate_error(service, request, error) from error
-        if proxy and response.status == proxies.LOGIN_STATUS:
+        if proxy and response.status == PROXY_LOGIN_STATUS:
             raise _proxy_error(proxy, url, response.status)
         return response
 
@@ -172,8 +171,8 @@ async def _load_certificates(scheme: str, trust: Trust) -> ssl.SSLContext:
 
 
 def _proxy_error(proxy: str, url: urls.Url, status: int = 0) -> BackendError:
-    fault = proxies.describe_proxy_fault(proxy, url.host, status)
-    return BackendError(fault.message, code=proxies.CODE, cause=fault.cause, fix=fault.fix)
+    fault = describe_proxy_fault(proxy, url.host, status)
+    return BackendError(fault.message, code=PROXY_CODE, cause=fault.cause, fix=fault.fix)
 
 
 def _translate_error(service: str, request: BackendRequest, error: Exception) -> BackendError:

@@ -1,63 +1,90 @@
 """Pages of the web to Markdown and metadata: HTML, feeds and other text. Pure: no network, no clock, no state.
 
-Above sits `nexi.formats`, which knows documents too and hands to this folder what is text; below, one module per part of a
-page. A page that is malformed in any way gives the text that can be found in it, never an error.
+Above sits `nexi.formats`, which knows documents too and hands what is text to `text`; below, one module per part of a page. One
+that is malformed in any way gives the text that can be found in it, never an error. Here is what extraction gives back, and the
+small rules that every kind of page shares.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from contextlib import suppress
+from typing import Any, NamedTuple
 
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
-from nexi import urls
-from nexi.extract.words import Extracted, Part, one_line, page_of
+from nexi.types import Page, Picture
 
-__all__ = ["Extracted", "clean_extracted", "page_of", "read_text", "to_markdown"]
+MAX_LINE = 1_000
+MAX_HEADINGS = 200
 
-MAX_LINKS = 500
-MAX_JSON_PARTS = 200_000
-
+_FENCE = re.compile(r"^\s*(?:```+|~~~+)\s*([\w+#.-]*)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
-# Of Markdown (YAML or TOML), reStructuredText and Org, before the text begins.
-_FRONT_DATE = re.compile(
-    r"(?:(?:---|\+\+\+)\n(?:[^\n]*\n){0,40}?|(?:[^\n]*\n){0,9}?(?::|#\+))(?:date|published):?\s*[:=]?\s*([^\n]{4,60})\n",
-    re.IGNORECASE,
-)
-_HEADING = re.compile(r"^#{1,2}\s+(\S.{0,300})$", re.MULTILINE)
 
 
-def to_markdown(html: str, url: str) -> str:
-    """The main content of an HTML page as Markdown."""
-    return clean_extracted(read_text(html, "text/html", url)).text
+class Part(NamedTuple):
+    """A text of its own inside a document, such as a message of a mailbox: where it begins, and what it says of itself."""
+
+    start: int
+    title: str
+    author: str = ""
+    published: str = ""
 
 
-def read_text(text: str, kind: str, url: str, *, cites_notes: bool = False) -> Extracted:
-    """The text and metadata of what is text, of the media type `kind`; `url` is the base of its links."""
-    match kind:
-        case "text/html" | "application/xhtml+xml" | "":
-            from nexi.extract import markup
+class Extracted(Struct, frozen=True):
+    """The text of a page as Markdown, and what the page says of itself."""
 
-            return markup.read_html(text, url, cites_notes)
-        case _ if kind.endswith(("/xml", "+xml")):
-            from nexi.extract import feeds
+    text: str
+    title: str = ""
+    language: str = ""
+    author: str = ""
+    published: str = ""
+    description: str = ""
+    links: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
+    code_languages: tuple[str, ...] = ()
+    site: str = ""
+    updated: str = ""
+    unread: str = ""  # which pages are pictures whose words are not known
+    picture: Picture | None = None
+    truncated: bool = False  # there was more than could be read
+    parts: tuple[Part, ...] = ()
 
-            return feeds.read(text, url)
-        case _ if kind.endswith(("/json", "+json")):
-            if sum(map(text.count, ",[{")) <= MAX_JSON_PARTS:  # more would take a hundred times its size as Python values
-                with suppress(ValueError, RecursionError):
-                    text = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-            return Extracted(text=text)
-        case _:
-            heading, date_line, published = _HEADING.search(text[:5_000]), _FRONT_DATE.match(text[:5_000]), ""
-            if date_line:
-                from nexi.text.dates import normalise_date
 
-                published = normalise_date(date_line[1].strip(" \"'<["))
-            links = tuple(urls.find_urls(text)[:MAX_LINKS])
-            return Extracted(text=text, title=one_line(heading[1]) if heading else "", published=published, links=links)
+def page_of(url: str, extracted: Extracted, *, max_chars: int, **about: Any) -> Page:
+    """What was extracted as a page of at most `max_chars`; `about` is what its fetcher knows of it, and wins."""
+    fields = asdict(extracted) | about | {"truncated": extracted.truncated or about.get("truncated", False)}
+    fields.pop("parts")
+    if len(fields["text"]) > max_chars:
+        beginning = fields["text"][:max_chars]
+        line_end = beginning.rfind("\n")  # a line is not cut where another ends near
+        fields |= {"text": beginning[:line_end] if line_end > max_chars * 0.9 else beginning, "truncated": True}
+    return Page(url, **fields)
+
+
+def one_line(text: str) -> str:
+    """White space collapsed and length bounded: titles and names are one line."""
+    return " ".join(text[: 4 * MAX_LINE].split())[:MAX_LINE]
+
+
+def parse_number(text: str, default: int = 0) -> int:
+    """A number in decimal digits, of which there are fewer than ten."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else default
+
+
+def read_outline(markdown: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The headings of a text, and the languages its code blocks name, each once."""
+    headings: list[str] = []
+    languages: dict[str, None] = {}
+    inside = False
+    for line in markdown.splitlines():
+        if fence := _FENCE.match(line):
+            inside = not inside
+            if inside and fence[1]:
+                languages[fence[1].lower()] = None
+        elif not inside and line.startswith("#") and len(headings) < MAX_HEADINGS:
+            headings.append(one_line(line.lstrip("#")))
+    return tuple(filter(None, headings)), tuple(languages)
 
 
 def _replace_controls(text: str) -> str:

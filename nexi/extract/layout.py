@@ -7,7 +7,7 @@ of what is content.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from nexi.text.words import word_set
@@ -189,3 +189,10 @@ def _is_above(holder: Node, node: Node) -> bool:
         if node is None or node == holder:
             return node is not None
     return False
+
+
+def drop_nodes(nodes: Iterable[Node]) -> None:
+    """Take elements out of the page, but those that have gone with another one."""
+    for node in nodes:
+        if node.parent is not None:
+            node.decompose()

@@ -1,4 +1,4 @@
-"""HTML to Markdown and what the page says of itself: boilerplate and hidden text dropped, the main part chosen.
+"""HTML to Markdown and what the page says of itself: boilerplate, bars of links and hidden text dropped, the main part chosen.
 
 Above sits `extract`; below, resiliparse builds a tree and html-to-markdown writes the text. Pages are hostile: markup that
 would make a tree explode is recognised first and read without one. Nothing here fetches, and nothing is remembered.
@@ -15,12 +15,12 @@ import html_to_markdown as writer
 from resiliparse.parse.html import HTMLTree
 
 from nexi import urls
-from nexi.extract import classifier, formulas, markup_limits, navigation, notes, table_spans, wikis
+from nexi.extract import Extracted, classifier, markup_limits, notation, one_line, read_outline, table_spans, wikis
 from nexi.extract.charset import undo_double_encoding
 from nexi.extract.dates import read_page_dates
-from nexi.extract.layout import PARAGRAPH, Layout, Node, Tree
+from nexi.extract.layout import PARAGRAPH, Box, Layout, Node, Tree, drop_nodes
 from nexi.extract.page_head import GOODS, PageHead, find_head_parts, read_page_head
-from nexi.extract.words import Extracted, one_line, read_outline
+from nexi.text.words import word_set
 from nexi.types import Picture
 
 MAX_LINKS = 500
@@ -33,6 +33,15 @@ MARKUP_END = 60  # characters by which the end of a page is known again
 FEW_LINKS, MOSTLY_LINKS = 0.4, 0.9  # of a text
 SHELL_SHARE = 0.1  # of the text of a page; where no more stands out, the rest of the content is not there yet
 LITTLE_TEXT = 20  # characters; less than this is no main part
+MAX_NOTES = 999  # a marker has at most three digits
+MAX_NOTE_CHARS = 2_000  # more is a section and no note
+MAX_CLIMB = 3  # elements above the place a mark leads to, until one has the address
+MAX_BAR_CHARS = 400
+MAX_BAR_WORDS = 30
+MAX_MENU_CHARS = 600
+MIN_MENU_BLOCKS = 2
+MIN_LINKED = 0.6  # of the text of a bar; more words than that are a sentence
+MENU_LINKED = 0.95  # of the text of a menu
 
 _MACHINERY = (
     "script, style, template, svg, canvas, iframe, object, embed, video, audio, dialog, button, select, input, textarea,"
@@ -63,6 +72,15 @@ _CODE_LANGUAGE = re.compile(
 _DEED = re.compile(r"creativecommons\.org/licenses/([a-z-]+)/(\d\.\d)")
 _EXCLAIMED_LINK = re.compile(r"(?<=\w)!(?=\[[^\[\]\n]{1,500}\]\()")
 _NO_LANGUAGE = frozenset({"default", "none", "notranslate", "plain", "plaintext", "text"})
+_MARK = re.compile(r"\W{0,3}(?P<number>[1-9]\d{0,2})\W{0,3}|[*†‡§]{1,3}")
+_MENUS = word_set("menu mainmenu submenu")
+_LINK_KINDS = {
+    "previous": "p", "prev": "p", "previous page": "p", "prev page": "p", "previous chapter": "p", "previous topic": "p",
+    "next": "n", "next page": "n", "next chapter": "n", "next topic": "n", "up": "u", "home": "h", "contents": "h",
+    "table of contents": "h", "index": "h", "top": "h",
+}  # fmt: skip
+_PROSE_TAGS = "p, pre, h1, h2, h3, h4, dl, blockquote"
+_GRIDS = word_set("tr tbody table ul ol nav")  # titles of pages may stand in them beside the links
 
 
 def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
@@ -73,8 +91,8 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     tree = _build_tree(html)
     base = _base_url(tree, url)
     hrefs = _find_hrefs(tree.body)
-    citations = notes.cite_notes(tree, base) if cites_notes else {}  # before marks become notation
-    formulas.write_notation(tree)
+    citations = _cite_notes(tree, base) if cites_notes else {}  # before marks become notation
+    notation.write_notation(tree)
     parts = find_head_parts(tree)
     about = _About(tree, parts)
     linked_data = "".join(part.text for part in parts if part.tag == "script")
@@ -86,7 +104,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
     if layout.deepest > MAX_DEPTH:  # more than judging and writing can afford
         text = _plain_words(html)
     else:
-        _keep_content(navigation.drop_navigation(layout), head)
+        _keep_content(_drop_navigation(layout), head)
         wikis.place_facts(tree, facts)
         text, hrefs = _write_tree(tree, base), [*_find_hrefs(tree.body), *hrefs]
     if not text.strip():
@@ -118,7 +136,7 @@ def read_whole(html: str) -> Extracted:
     if markup_limits.is_hostile(html):
         return Extracted(text=_plain_words(html), truncated=truncated)
     tree = _build_tree(html)
-    formulas.write_notation(tree)
+    notation.write_notation(tree)
     if _lay_out(tree).deepest > MAX_DEPTH:
         return Extracted(text=_plain_words(html), truncated=truncated)
     _drop_matches(tree.body, _HIDDEN, len(tree.body.text), share=0.5, is_match=_is_hidden)
@@ -127,7 +145,7 @@ def read_whole(html: str) -> Extracted:
 
 def _bound_markup(html: str) -> tuple[str, bool]:
     """What a reader could see of the page, as far as its tags can be afforded; and whether its end is lost by that."""
-    visible = markup_limits.remove_invisible(formulas.reveal_tex_scripts(undo_double_encoding(html[:MAX_CHARS])))
+    visible = markup_limits.remove_invisible(notation.reveal_tex_scripts(undo_double_encoding(html[:MAX_CHARS])))
     if "\0" in visible:  # looking for it costs less than replacing none
         visible = visible.replace("\0", "")
     # The rest of the page would be inside a frame that is never closed.
@@ -146,12 +164,57 @@ def _build_tree(html: str) -> Tree:
     return tree
 
 
+def _cite_notes(tree: Tree, base: str) -> dict[int, str]:
+    """Put [n] in the place of every mark whose source is known, and take out its note; return the addresses by number."""
+    # For a page that is a report somebody wants checked. A mark is a short number or sign that links to a place on the same
+    # page, or to the source itself.
+    numbers: dict[str, int] = {}
+    notes: list[Node] = []
+    marks = [(link, mark) for link in tree.body.query_selector_all("a[href]") if (mark := _MARK.fullmatch(link.text.strip()))]
+    mark_numbers = {int(mark["number"]) for _, mark in marks if mark["number"]}
+    for link, mark in marks:
+        url, note = _find_source(tree, link.getattr("href") or "", base)
+        if not url or link.parent is None:
+            continue
+        if url not in numbers:
+            own = int(mark["number"] or 0)
+            number = own if own and own not in numbers.values() else max((*mark_numbers, *numbers.values()), default=0) + 1
+            if number > MAX_NOTES:
+                continue
+            numbers[url] = number
+        link.parent.insert_before(tree.create_text_node(f"[{numbers[url]}]"), link)
+        link.decompose()
+        notes += [note] if note is not None else []
+    drop_nodes(notes)
+    return {number: url for url, number in numbers.items()}
+
+
+def _find_source(tree: Tree, href: str, base: str) -> tuple[str, Node]:
+    """The address that a link leads to, "" for none; by way of a note, which is returned too, where it names a place here."""
+    if not href.startswith("#"):
+        return _web_address(href, base), None
+    node = tree.document.get_element_by_id(href[1:])
+    for _ in range(MAX_CLIMB):
+        if node is None or node.tag in ("body", "html", "ol", "ul", "table") or len(node.text) > MAX_NOTE_CHARS:
+            break
+        links = (_web_address(link.getattr("href") or "", base) for link in node.query_selector_all("a[href]"))
+        if url := next(filter(None, links), "") or next(iter(urls.find_urls(node.text)), ""):
+            return url, node
+        node = node.parent
+    return "", None
+
+
+def _web_address(href: str, base: str) -> str:
+    with suppress(ValueError):
+        url = urls.join(base, href) if base else href
+        return url if urls.is_web_url(url) and not href.startswith("#") else ""
+    return ""
+
+
 def _drop_hidden(tree: Tree) -> None:
     """Drop what is not shown, and what says itself that it is no content."""
     body = tree.body
-    for node in body.query_selector_all("script, style, template"):
-        if node.parent is not None:
-            node.decompose()  # their text is none of the page's
+    drop_nodes(body.query_selector_all("script, style, template"))  # their text is none of the page's
     size = _drop_matches(body, _HIDDEN, len(body.text), share=0.5, is_match=_is_hidden)
     # Forums that are programs give readers without scripts the whole thread; other pages a line or an image.
     noscripts = list(body.query_selector_all("noscript"))
@@ -232,12 +295,67 @@ def _lay_out(tree: Tree) -> Layout:
     return layout
 
 
+def _drop_navigation(layout: Layout) -> Layout:
+    """Drop bars of links to the pages before and after, and menus of nothing but links; the page as it is then."""
+    # "Prev" and "Next" are known by their words, "Up" and "Home" by standing beside them.
+    bars: list[tuple[Node, Box | None]] = []
+    for block in layout.blocks:
+        if block.linked and block.words <= MAX_BAR_WORDS and ("rev" in block.text or "ext" in block.text):
+            for link in block.box.node.query_selector_all("a[href]"):
+                if (bar := _find_bar(link)) is not None:
+                    bars.append((bar, next((box for box in block.box.climb() if box.node == bar), None)))
+    last: Box | None = None
+    for box in layout.boxes:
+        if (
+            "menu" in box.key
+            and not (last and box.is_inside(last))
+            and box.tag in ("div", "ul")
+            and box.blocks >= MIN_MENU_BLOCKS
+            and box.chars <= MAX_MENU_CHARS
+            and box.linked >= MENU_LINKED * box.chars
+            and not _MENUS.isdisjoint(box.key.split())
+            and box.node.query_selector(_PROSE_TAGS) is None
+        ):
+            bars.append((box.node, box))
+            last = box
+    drop_nodes(bar for bar, _ in bars)
+    boxes = [box for _, box in bars if box is not None]
+    if len(boxes) < len(bars):  # one of them was a part of a line
+        return Layout(layout.root.node)
+    layout.drop_boxes(boxes)
+    return layout
+
+
+def _kind_of_link(link: Node) -> str:
+    return _LINK_KINDS.get(" ".join(link.text.split()).strip(" «»‹›←→<>|[]()").lower(), "")
+
+
+def _find_bar(link: Node) -> Node:
+    """The largest box around a link to another page that holds such links and their titles alone."""
+    if link.parent is None or _kind_of_link(link) not in ("p", "n"):
+        return None
+    bar, node = None, link.parent
+    while node is not None and node.tag and node.tag not in _KEPT_ROOTS:
+        size = len(node.text.strip())
+        if size > MAX_BAR_CHARS or node.query_selector(_PROSE_TAGS) is not None:
+            break
+        is_bar = (bar is not None and size <= len(bar.text.strip()) + 3) or node.tag in _GRIDS
+        if not is_bar:
+            chars = len("".join(node.text.split()))
+            is_bar = sum(len("".join(a.text.split())) for a in node.query_selector_all("a")) >= MIN_LINKED * chars
+        if is_bar:
+            kinds = set(map(_kind_of_link, node.query_selector_all("a[href]"))) - {""}
+            bar = node if len(kinds) > 1 else bar
+        elif bar is not None:
+            break
+        node = node.parent
+    return bar
+
+
 def _write_tree(tree: Tree, url: str) -> str:
     """The rest of a page as Markdown, once it has the elements that the writer knows."""
     body = tree.body
-    for node in body.query_selector_all(_MACHINERY):
-        if node.parent is not None:
-            node.decompose()
+    drop_nodes(body.query_selector_all(_MACHINERY))
     for table in body.query_selector_all("table"):
         # Tables that only place things on the page become plain blocks; as Markdown tables they would be one line.
         is_layout = table.matches(_LAYOUT_TABLE) or table.query_selector("h1, h2, h3, table")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from nexi.extract.layout import Node, Tree
+from nexi.extract.layout import Node, Tree, drop_nodes
 
 MAX_ROWS = 400
 MIN_FACTS = 2
@@ -55,9 +55,7 @@ def take_facts(tree: Tree, html: str) -> list[str]:
     box = tree.body.query_selector(_INFOBOX) if _SIGN in html else None
     if box is None or len(box.query_selector_all("tr > th + td, tr > td + td, .pi-data")) < MIN_FACTS:
         return []
-    for node in box.query_selector_all(_UNSEEN):
-        if node.parent is not None:
-            node.decompose()
+    drop_nodes(box.query_selector_all(_UNSEEN))
     for node in box.query_selector_all(_PARTS):
         node.parent.insert_before(tree.create_text_node("; "), node)
     facts = list[str]()

@@ -1,6 +1,6 @@
 """Markdown written block by block, up to a number of characters: headings, paragraphs, lists, tables, code.
 
-Above sit the readers of documents, which call it as they meet the parts of one; below, nothing. It keeps only the text it has
+Above sit the readers of documents, which call it as they meet the parts of one; below, `words`. It keeps only the text it has
 written and the first rows of a table, so a document may be larger than memory likes. What does not fit ends the reading.
 """
 
@@ -10,6 +10,11 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import compress, count
+
+from msgspec.structs import replace
+
+from nexi.errors import FetchError
+from nexi.extract import Extracted, read_outline
 
 MAX_COLUMNS = 256
 MAX_CELL_CHARS = 20_000
@@ -52,6 +57,15 @@ class MarkdownWriter:
         with suppress(EnoughText):
             self._table.close()
         return "".join(self._parts)
+
+    def build_extracted(self, about: dict[str, str]) -> Extracted:
+        """What was written, and what the document says of itself by the names of `Extracted`. Raises FetchError for no text."""
+        text = self.markdown()
+        if not text.strip():
+            raise FetchError("the document has no text", reason="content_type", cause="it is empty, or its pages are pictures")
+        headings, code_languages = read_outline(text)
+        page = Extracted(text, headings=headings, code_languages=code_languages, truncated=self.truncated)
+        return replace(page, **about)
 
     def begin_part(self) -> int:
         """Where the next block will stand in the text."""

@@ -77,8 +77,7 @@ def _build_jina(settings: Settings) -> ContentFetcher:
 
 
 def _build_crawl4ai(settings: Settings) -> ContentFetcher:
-    from nexi.fetchers.browser import Browser
-    from nexi.fetchers.crawl4ai import Crawl4aiFetcher
+    from nexi.fetchers.browser import Browser, Crawl4aiFetcher
     from nexi.fetchers.guard import AddressGuard
     from nexi.fetchers.http import DEFAULT_USER_AGENT
 

@@ -1,8 +1,8 @@
 """The fetcher that reads the web itself: one URL in, one Page out, or a FetchError that says why not.
 
-`guard` decides what may be connected to, `transport` sends one request, `body` reads under a cap, `robots` and the rate
-limiter keep manners, and `nexi.extract` makes text of the bytes. This file is the order of these steps. A cache that holds an
-old copy passes it in, and gets it back when the site says that nothing changed.
+`guard` decides what may be connected to, `transport` sends one request and reads its body under a cap, `obstacles` and the
+rate limiter keep manners, and `nexi.extract` makes text of the bytes. This file is the order of these steps. A cache that holds
+an old copy passes it in, and gets it back when the site says that nothing changed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from nexi import urls
 from nexi.errors import FetchError
 from nexi.extract import Extracted, page_of
 from nexi.fetchers import obstacles
-from nexi.fetchers.body import Body, accepted_encodings, read_body
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
-from nexi.fetchers.robots import MAX_BYTES as MAX_ROBOTS_BYTES
-from nexi.fetchers.robots import Robots, RobotsFile
-from nexi.fetchers.transport import Transport, TransportAnswer
+from nexi.fetchers.obstacles import Robots, RobotsFile
+from nexi.fetchers.transport import Body, Transport, TransportAnswer, accepted_encodings, read_body
 from nexi.formats import canonical_type, extract, find_format, is_readable, media_type, refuse_format, sniff_type, type_of_name
 from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryPolicy, call_with_retries
@@ -37,7 +35,7 @@ from nexi.urls import Url
 
 ROBOTS_TOKEN = "nexi"  # noqa: S105 - the name robots.txt files know us by
 DEFAULT_USER_AGENT = f"nexi/{nexi.__version__} (self-hosted answer engine)"
-ROBOTS_LIMITS = FetchLimits(max_bytes=MAX_ROBOTS_BYTES, timeout_s=5.0)
+ROBOTS_LIMITS = FetchLimits(max_bytes=512_000, timeout_s=5.0)
 PICTURE_LIMITS = FetchLimits(max_bytes=3_000_000, timeout_s=10.0, max_redirects=3)
 PICTURE_TYPES = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),

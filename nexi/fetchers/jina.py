@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.extract.words import read_outline
+from nexi.extract import read_outline
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.fetchers.transport import check_resolved, load_certificates
 from nexi.net.trust import MACHINE, Trust, trust_nobody

@@ -1,25 +1,36 @@
-"""What stands between us and a page: a status that is none, a challenge, a login, a script that would write the text.
+"""What stands between us and a page: robots.txt, a status that is none, a challenge, a login, a script that writes the text.
 
-Pure: it names the obstacle with what would overcome it. A page with enough text is never doubted.
+Each is named with what would overcome it, and a page with enough text is never doubted. robots.txt is asked for once per
+origin. As RFC 9309 has it, one that answers 4xx allows everything and one that answers 5xx forbids everything. Where the site
+does not answer at all, the page is tried: it will fail by itself if the site is down.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct
 
 from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.net.retry import retry_after
 from nexi.notices import Notice
+from nexi.ports import Clock
 from nexi.urls import Url
 
 ENOUGH_TEXT = 600  # characters; a page that has them is a page
 BARE = 200
 HEAD_BYTES = 200_000
+KEPT_S = 86_400.0  # a robots.txt
+KEPT_AFTER_FAILURE_S = 60.0
+MAX_ORIGINS = 2_048
 
 BROWSER_FIX = (
     "try another page, or add a fetcher with a browser to content_fetcher: crawl4ai (nexi-engine[crawl4ai] and Chromium on this"
@@ -93,3 +104,61 @@ def check_obstacles(url: str, final: str, data: bytes, content: Extracted, *, is
 def _obstacle_error(url: str, cause: str, fix: str) -> FetchError:
     """The site did answer, which its status says: another fetcher may overcome what stands there."""
     return FetchError(f"{url[:200]} could not be read", reason="blocked", cause=cause, fix=fix, status=200)
+
+
+class RobotsFile(Struct, frozen=True):
+    """The answer for /robots.txt: any status, and a text where there was one."""
+
+    status: int
+    text: str = ""
+
+
+GetFile: TypeAlias = Callable[[str], Awaitable[RobotsFile]]
+Rules: TypeAlias = Callable[[str, str], bool]  # whether a URL may be read by a program of this name
+
+
+@dataclass(slots=True)
+class _Entry:
+    reading: asyncio.Task[Rules]
+    expires: float
+
+
+class Robots:
+    """The rules of the origins met so far. Pages of one origin that ask at once share one request."""
+
+    def __init__(self, get: GetFile, *, clock: Clock, user_agent: str) -> None:
+        self._get, self._clock, self._user_agent = get, clock, user_agent
+        self._entries: dict[str, _Entry] = {}
+
+    async def is_allowed(self, url: Url) -> bool:
+        entry = self._entries.get(url.origin)
+        if entry is None or entry.expires <= self._clock.monotonic():
+            if len(self._entries) >= MAX_ORIGINS:
+                origins = [origin for origin, other in self._entries.items() if other.reading.done()]
+                for origin in origins[: MAX_ORIGINS // 4]:
+                    del self._entries[origin]
+            entry = _Entry(asyncio.create_task(self._fetch_rules(url.origin)), self._clock.monotonic() + KEPT_S)
+            self._entries[url.origin] = entry
+        # Shielded: a page that is cancelled must not take the answer away from the others.
+        rules = await asyncio.shield(entry.reading)
+        return rules(url.href, self._user_agent)
+
+    async def aclose(self) -> None:
+        entries, self._entries = self._entries, {}
+        for entry in entries.values():
+            entry.reading.cancel()
+        await asyncio.gather(*(entry.reading for entry in entries.values()), return_exceptions=True)
+
+    async def _fetch_rules(self, origin: str) -> Rules:
+        file: RobotsFile | None = None
+        with suppress(FetchError):
+            file = await self._get(f"{origin}/robots.txt")
+        is_forbidden = file is not None and file.status >= 500
+        if (file is None or is_forbidden) and (entry := self._entries.get(origin)):
+            entry.expires = self._clock.monotonic() + KEPT_AFTER_FAILURE_S
+        if file is None or not (200 <= file.status < 300 and file.text):
+            return lambda _url, _name: not is_forbidden
+        from protego import Protego
+
+        rules: Rules = (await asyncio.to_thread(Protego.parse, file.text)).can_fetch
+        return rules

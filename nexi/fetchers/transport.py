@@ -1,17 +1,21 @@
-"""One request over the network, with nothing added to it.
+"""One request over the network, with nothing added to it, and the body of its answer under a cap.
 
-URLs come parsed by `nexi.urls` and are not parsed a second time; no cookies, no redirects, no decoding, no environment. HTTP/2
-is spoken with sites that offer it, where h2 is installed; a site that breaks it is asked by HTTP/1.1 from then on. Behind a
-proxy an address cannot be pinned: there the guard checks what the name resolves to here.
+URLs come parsed by `nexi.urls` and are not parsed a second time; no cookies, no redirects, no environment. HTTP/2 is spoken
+with sites that offer it, where h2 is installed; a site that breaks it is asked by HTTP/1.1 from then on. Behind a proxy an
+address cannot be pinned: there the guard checks what the name resolves to here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+import zlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import httpcore2
@@ -19,10 +23,9 @@ from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import ConfigError, FetchError
-from nexi.fetchers import http2
 from nexi.fetchers.guard import AddressGuard, GuardedBackend, Resolver, resolve_host
-from nexi.net import proxies
 from nexi.net.addresses import is_address
+from nexi.net.causes import PROXY_LOGIN_STATUS, describe_proxy_fault, status_of_refusal
 from nexi.net.trust import MACHINE, Trust
 from nexi.urls import Url
 
@@ -30,6 +33,23 @@ CONNECT_S = 10.0
 KEEPALIVE_S = 30.0
 MAX_CONNECTIONS = 64
 MAX_REMEMBERED = 1_024
+CANCEL_TIMEOUT_S = 0.5  # a site that does not take the cancellation within this loses the connection
+CANCELLED = 8  # the error code CANCEL of RFC 9113
+MAX_MEMBERS = 64
+ZSTD_WINDOW = 8_388_608  # what RFC 9659 lets a server ask of a client
+ZSTD_PIECE = 256  # four bytes can stand for 128 KB, and the library does not bound what comes out of one call
+
+_GZIP = 16 + zlib.MAX_WBITS
+_RAW_DEFLATE = -zlib.MAX_WBITS
+
+if HAS_HTTP2 := find_spec("h2") is not None:
+    # httpcore2 has imported it already: this costs nothing.
+    from h2.events import ConnectionTerminated, DataReceived, StreamReset
+    from h2.exceptions import H2Error
+
+    _HTTP2_FAILURES: tuple[type[Exception], ...] = (H2Error, httpcore2.ConnectionNotAvailable)
+else:
+    _HTTP2_FAILURES = ()
 
 
 class TransportAnswer(Struct, frozen=True):
@@ -51,8 +71,8 @@ class Transport:
         no_proxy: Sequence[str] = (),
         resolve: Resolver = resolve_host,
         trust: Trust = MACHINE,
-        speaks_http2: bool = http2.installed,
-        cancel_timeout_s: float = http2.CANCEL_TIMEOUT_S,
+        speaks_http2: bool = HAS_HTTP2,
+        cancel_timeout_s: float = CANCEL_TIMEOUT_S,
     ) -> None:
         self._guard, self._resolve, self._trust = guard, resolve, trust
         self._speaks_http2, self._cancel_timeout_s = speaks_http2, cancel_timeout_s
@@ -80,16 +100,16 @@ class Transport:
         try:
             response = await self._send_request(request, (url.scheme, by_proxy, by_http2))
             try:
-                if by_proxy and response.status == proxies.LOGIN_STATUS:
+                if by_proxy and response.status == PROXY_LOGIN_STATUS:
                     raise _proxy_error(self._proxy_url, url, response.status)
                 yield TransportAnswer(response.status, _fold_headers(response.headers), response.aiter_stream())
             finally:
                 if response.extensions.get("http_version") == b"HTTP/2":
-                    await http2.cancel_response(response, self._cancel_timeout_s)
+                    await _cancel_response(response, self._cancel_timeout_s)
                 else:
                     await response.aclose()
         except _FAILURES as error:
-            if by_http2 and http2.describe_error(error):
+            if by_http2 and _describe_http2_error(error):
                 if len(self._without_http2) >= MAX_REMEMBERED:
                     self._without_http2.clear()
                 self._without_http2.add(url.origin)
@@ -120,6 +140,30 @@ class Transport:
             raise httpcore2.RemoteProtocolError(str(error)) from error
 
 
+async def _cancel_response(response: httpcore2.Response, timeout_s: float) -> None:
+    """Cancel what is still to come of an answer over HTTP/2, and close it."""
+    # A page that is left early costs HTTP/1.1 its connection. Here other pages share it, so the one stream is cancelled and
+    # what came of it is given back to the flow control; httpcore2 does neither, and after a few large pages such a connection
+    # would stand still. This reaches into its objects, and closes the connection where they are not as it knows them.
+    try:
+        async with asyncio.timeout(timeout_s):
+            stream: Any = response.stream
+            body = stream._stream
+            connection, number = body._connection, body._stream_id
+            unread = [event for event in connection._events.get(number, ()) if isinstance(event, DataReceived)]
+            state = connection._h2_state
+            try:
+                state.acknowledge_received_data(sum(event.flow_controlled_length or 0 for event in unread), number)
+                state.reset_stream(number, CANCELLED)
+            except _HTTP2_FAILURES:
+                pass  # it has ended, or the connection has
+            else:
+                await connection._write_outgoing_data(body._request)
+    except (AttributeError, TimeoutError, httpcore2.NetworkError, httpcore2.ProtocolError):
+        await response.extensions["network_stream"].aclose()
+    await response.aclose()
+
+
 async def check_resolved(url: Url, guard: AddressGuard, resolve: Resolver) -> None:
     """Check what a name stands for here before another machine, which picks the address, is asked for it. Raises FetchError."""
     try:
@@ -142,14 +186,14 @@ _FAILURES: tuple[type[Exception], ...] = (
     httpcore2.NetworkError,
     httpcore2.ProtocolError,
     httpcore2.ProxyError,
-    *http2.FAILURES,
+    *_HTTP2_FAILURES,
 )
 
 
 def _translate_error(error: Exception, url: Url, proxy: str) -> FetchError:
     if isinstance(error, httpcore2.ProxyError):
-        return _proxy_error(proxy, url, proxies.status_of_refusal(str(error)))
-    cause = http2.describe_error(error) or str(error) or type(error).__name__
+        return _proxy_error(proxy, url, status_of_refusal(str(error)))
+    cause = _describe_http2_error(error) or str(error) or type(error).__name__
     if isinstance(error, httpcore2.TimeoutException):
         return FetchError(f"{url.host} did not answer", reason="timeout", cause=cause, fix="try again later or another page")
     if any(isinstance(inner, ssl.SSLError) for inner in (error.__cause__, *error.args)):
@@ -160,8 +204,21 @@ def _translate_error(error: Exception, url: Url, proxy: str) -> FetchError:
     return FetchError(f"the connection to {url.host} failed", cause=cause, fix=fix, retryable=True)
 
 
+def _describe_http2_error(error: Exception) -> str:
+    """What went wrong over HTTP/2, which httpcore2 leaves unsaid, in words; "" for what has nothing to do with it."""
+    if not HAS_HTTP2:
+        return ""
+    event = error.args[0] if error.args else None
+    if isinstance(event, StreamReset | ConnectionTerminated):
+        deed = "broke the answer off" if isinstance(event, StreamReset) else "ended the connection"
+        return f"the site {deed} (HTTP/2 {getattr(event.error_code, 'name', event.error_code)})"
+    if isinstance(error, _HTTP2_FAILURES) or isinstance(event, H2Error):
+        return f"the site does not keep to HTTP/2 ({type(event if isinstance(event, H2Error) else error).__name__})"
+    return ""
+
+
 def _proxy_error(proxy: str, url: Url, status: int = 0) -> FetchError:
-    fault = proxies.describe_proxy_fault(proxy, url.host, status)
+    fault = describe_proxy_fault(proxy, url.host, status)
     return FetchError(fault.message, cause=fault.cause, fix=fault.fix)
 
 
@@ -187,3 +244,149 @@ def proxy_of(proxy: str) -> httpcore2.Proxy:
         raise ConfigError("the proxy cannot be used", cause=cause, fix=fix)
     auth = (unquote(login.username or ""), unquote(login.password or "")) if url.userinfo else None
     return httpcore2.Proxy(httpcore2.URL(scheme=url.scheme, host=url.host, port=url.port, target="/"), auth=auth)
+
+
+class Body(Struct, frozen=True):
+    """`received` counts the bytes on the wire; `truncated` says that the cap was reached and the rest left unread."""
+
+    data: bytes
+    received: int = 0
+    truncated: bool = False
+
+
+async def read_body(chunks: AsyncIterator[bytes], encoding: str, max_bytes: int) -> Body:
+    """The body, decoded, cut at `max_bytes` of either form. Raises FetchError for what cannot be decoded."""
+    name = encoding.strip().lower()
+    if name not in ("", "identity", "x-gzip", *accepted_encodings().split(", ")):
+        raise _decoding_error(f"it is encoded as {name[:60]!r}, which was not offered")
+    inflate = _DECODERS[name]()
+    parts: list[bytes] = []
+    size = received = 0
+    async for chunk in chunks:
+        received += len(chunk)
+        try:
+            # One compressed piece can hold a thousand times its size, so inflating itself is bounded and not only the sum. One
+            # byte more than the cap tells a body that ends there from one that goes on.
+            part = inflate.feed(chunk, max_bytes + 1 - size)
+        except inflate.errors as error:
+            raise _decoding_error(str(error)) from error
+        parts.append(part)
+        size += len(part)
+        if size > max_bytes or received > max_bytes:
+            return Body(b"".join(parts)[:max_bytes], received, truncated=True)
+    if received and not inflate.is_complete:
+        raise _decoding_error("the compressed body ends too early")
+    return Body(b"".join(parts), received)
+
+
+@cache
+def accepted_encodings() -> str:
+    """The value of Accept-Encoding: what can be undone here."""
+    optional = [name for name, module in (("br", "brotli"), ("zstd", "zstandard")) if find_spec(module)]
+    return ", ".join(["gzip", "deflate", *optional])
+
+
+class _Decoder:
+    """A body as it came; the others undo an encoding. `errors` are what `feed` raises besides FetchError."""
+
+    errors: tuple[type[Exception], ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        return True
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        return chunk[:room]
+
+
+class _Inflater(_Decoder):
+    errors = (zlib.error,)
+
+    def __init__(self, wbits: int) -> None:
+        self._wbits, self._zlib = wbits, zlib.decompressobj(wbits)
+        self._fed, self._members = False, 1
+
+    @property
+    def is_complete(self) -> bool:
+        return self._zlib.eof
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        try:
+            out = self._zlib.decompress(chunk, room)
+        except zlib.error:
+            # Servers send `deflate` with and without the zlib header; only the first bytes tell.
+            if self._fed or self._wbits != zlib.MAX_WBITS:
+                raise
+            self._zlib = zlib.decompressobj(_RAW_DEFLATE)
+            out = self._zlib.decompress(chunk, room)
+        self._fed = True
+        # gzip files may be several members one after the other; anything else after the last one is padding.
+        is_gzip = self._wbits == _GZIP
+        while is_gzip and len(out) < room and self._zlib.eof and self._zlib.unused_data.startswith(b"\x1f\x8b"):
+            self._members += 1
+            if self._members > MAX_MEMBERS:
+                raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
+            rest, self._zlib = self._zlib.unused_data, zlib.decompressobj(self._wbits)
+            out += self._zlib.decompress(rest, room - len(out))
+        return out
+
+
+class _Brotli(_Decoder):
+    def __init__(self) -> None:
+        brotli: Any = import_module("brotli")
+        self._brotli: Any = brotli.Decompressor()
+        self.errors = (brotli.error,)
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self._brotli.is_finished())
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        out = bytearray()
+        while True:
+            out += self._brotli.process(chunk, output_buffer_limit=max(1, room - len(out)))
+            chunk = b""
+            if len(out) >= room or self.is_complete or self._brotli.can_accept_more_data():
+                return bytes(out[:room])
+
+
+class _Zstd(_Decoder):
+    def __init__(self) -> None:
+        zstandard: Any = import_module("zstandard")
+        self._library: Any = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        self._frame = self._library.decompressobj()
+        self.errors = (zstandard.ZstdError,)
+        self._frames = 1
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self._frame.eof)
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        out = bytearray()
+        for start in range(0, len(chunk), ZSTD_PIECE):
+            piece = chunk[start : start + ZSTD_PIECE]
+            while piece:  # a body may be several frames one after the other
+                if self._frame.eof:
+                    self._frames += 1
+                    if self._frames > MAX_MEMBERS:
+                        raise _decoding_error(f"it has more than {MAX_MEMBERS} compressed parts")
+                    self._frame = self._library.decompressobj()
+                out += self._frame.decompress(piece)
+                piece = self._frame.unused_data if self._frame.eof else b""
+            if len(out) >= room:
+                break
+        return bytes(out[:room])
+
+
+_DECODERS: Mapping[str, Callable[[], _Decoder]] = {
+    **dict.fromkeys(("", "identity"), _Decoder),
+    **dict.fromkeys(("gzip", "x-gzip"), partial(_Inflater, _GZIP)),
+    "deflate": partial(_Inflater, zlib.MAX_WBITS),
+    "br": _Brotli,
+    "zstd": _Zstd,
+}
+
+
+def _decoding_error(cause: str) -> FetchError:
+    return FetchError("the page could not be decoded", reason="error", cause=cause, fix="try another page")

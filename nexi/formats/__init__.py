@@ -4,8 +4,8 @@ This is the only way in: the rest of nexi uses the names below and imports none 
 `worker`, the program that reads one document in a process of its own. Below sits `nexi.extract`, which reads HTML and text.
 
     registry    every format: what it is called, how it is known, who reads it, and what to do about the others
-    containers  zip archives of XML under caps; compound has the containers of Office 97
-    pdf, wordml, sheets, slides, opendocument, mail, latex and others    one reader each
+    containers  zip archives of XML under caps, and the compound files of Office 97
+    pdf, word, sheets, slides, opendocument, mail, latex and others    one reader each
     ocr         words in pictures, by tesseract
     vaults, libraries    notes of Obsidian and Logseq; items of Zotero, CSL-JSON and BibTeX
     worker      a process that confinement keeps from network and files
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from nexi.errors import FetchError
-from nexi.extract import Extracted, charset, clean_extracted, read_text
-from nexi.extract.words import one_line
+from nexi.extract import Extracted, charset, clean_extracted, one_line
+from nexi.extract.text import read_text
 from nexi.formats.ocr import Recognition
 from nexi.formats.registry import canonical_type, find_format, is_readable, media_type, refuse_format, sniff_type, type_of_name
 

@@ -13,10 +13,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from nexi.extract import charset, notation
-from nexi.extract.words import Extracted, one_line
+from nexi.extract import Extracted, charset, notation, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import build_extracted
 from nexi.text.dates import normalise_date
 
 MAX_DEPTH = 50
@@ -54,7 +52,7 @@ def read_latex(data: bytes, max_chars: int) -> Extracted:
     about = {name: one_line(plain_latex(_find_argument(source, name))) for name in ("title", "author")}
     with MarkdownWriter(max_chars) as writer:
         _Source(writer, body if begin else head).read()
-    return build_extracted(writer, {**about, "published": normalise_date(plain_latex(_find_argument(source, "date")))})
+    return writer.build_extracted({**about, "published": normalise_date(plain_latex(_find_argument(source, "date")))})
 
 
 def _find_argument(source: str, command: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from nexi.extract.words import one_line
+from nexi.extract import one_line
 from nexi.formats.latex import plain_latex
 
 MAX_VALUE_CHARS = 200_000

@@ -1,6 +1,6 @@
 """E-mail to Markdown: messages, mailboxes, Outlook's messages, and web pages saved as MHTML, which are e-mails of a page.
 
-Above sits `extract`; below, the standard library's e-mail parser, `compound` and `markup`. Attachments are named and not
+Above sits `extract`; below, the standard library's e-mail parser, `containers` and `markup`. Attachments are named and not
 opened, and nothing that a message links to is fetched.
 """
 
@@ -20,11 +20,9 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from nexi.extract import charset, markup
-from nexi.extract.words import Extracted, Part, one_line
+from nexi.extract import Extracted, Part, charset, markup, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import broken_error, build_extracted
-from nexi.formats.compound import CompoundFile, read_filetime
+from nexi.formats._containers import CompoundFile, broken_error, read_filetime
 
 NO_SUBJECT = "(no subject)"
 MAX_PARTS = 1_000
@@ -56,7 +54,7 @@ def read_eml(data: bytes, max_chars: int) -> Extracted:
     with MarkdownWriter(max_chars) as writer:
         _write_message(message, writer, 1)
     about = {"title": _header(message, "subject"), "author": _header(message, "from"), "published": _date_of(message)}
-    return build_extracted(writer, about)
+    return writer.build_extracted(about)
 
 
 def read_mbox(data: bytes, max_chars: int) -> Extracted:
@@ -70,7 +68,7 @@ def read_mbox(data: bytes, max_chars: int) -> Extracted:
             subject = _header(message, "subject") or NO_SUBJECT
             parts.append(Part(writer.begin_part(), subject, _header(message, "from"), _date_of(message)))
             _write_message(message, writer, 2)
-    page = build_extracted(writer, {"published": max((part.published for part in parts), default="")})
+    page = writer.build_extracted({"published": max((part.published for part in parts), default="")})
     return replace(page, parts=tuple(part for part in parts if part.start < len(page.text)))
 
 
@@ -112,7 +110,7 @@ def read_msg(data: bytes, max_chars: int) -> Extracted:
         names = [next(filter(None, own), "without a name") for own in own_names]
         if names:
             writer.add_paragraph(f"[attachments, not read: {', '.join(one_line(name)[:200] for name in names)[:2_000]}]")
-    return build_extracted(writer, {"title": subject, "author": sender, "published": day})
+    return writer.build_extracted({"title": subject, "author": sender, "published": day})
 
 
 def _parse_message(data: bytes) -> EmailMessage:

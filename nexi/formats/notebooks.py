@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nexi.extract import charset, markup
-from nexi.extract.words import Extracted, one_line
+from nexi.extract import Extracted, charset, markup, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import broken_error, build_extracted, too_large_error
+from nexi.formats._containers import broken_error, too_large_error
 from nexi.structured.json_reader import as_mapping
 
 MAX_JSON_PARTS = 200_000
@@ -39,7 +38,7 @@ def read_ipynb(data: bytes, max_chars: int) -> Extracted:
             for cell in cells if isinstance(cells, list) else []:
                 if isinstance(cell, dict):
                     _write_cell(cell, language, writer)
-    return build_extracted(writer, {"title": one_line(str(about.get("title") or ""))})
+    return writer.build_extracted({"title": one_line(str(about.get("title") or ""))})
 
 
 def _write_cell(cell: dict[str, Any], language: str, writer: MarkdownWriter) -> None:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from nexi.errors import FetchError
-from nexi.extract.words import Extracted
+from nexi.extract import Extracted
 from nexi.formats.confinement import die_with_parent
 
 MAX_PAGE_S = 15.0

@@ -9,18 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nexi.extract import notation
-from nexi.extract.words import Extracted
+from nexi.extract import Extracted, notation, parse_number
 from nexi.extract.writer import MAX_COLUMNS, MarkdownWriter
-from nexi.formats._containers import (
-    Attributes,
-    BoundedArchive,
-    XmlHandler,
-    broken_error,
-    build_extracted,
-    encrypted_error,
-    parse_number,
-)
+from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, encrypted_error
 
 MAX_ELEMENTS = 4_000_000
 MAX_REPEATED_ROWS = 100
@@ -51,7 +42,7 @@ def read_odf(data: bytes, max_chars: int) -> Extracted:
 
     with MarkdownWriter(max_chars) as writer:
         archive.parse_member("content.xml", _Content(writer, lists, read_formula), MAX_ELEMENTS)
-    return build_extracted(writer, archive.read_properties("meta.xml"))
+    return writer.build_extracted(archive.read_properties("meta.xml"))
 
 
 class _Formula(XmlHandler):

@@ -16,10 +16,9 @@ from typing import Any
 import pypdfium2
 
 from nexi.errors import FetchError
-from nexi.extract.words import Extracted, one_line
-from nexi.formats._pdf_layout import mark_scripts
+from nexi.extract import Extracted, one_line
+from nexi.formats._pdf_layout import PageTables, mark_scripts
 from nexi.formats.ocr import MAX_PAGE_S, Recognition, can_recognise, find_language, recognise_text
-from nexi.formats.pdf_tables import PageTables
 
 MAX_PAGES = 2_000
 MAX_CHARS = 300_000

@@ -15,10 +15,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.extract import notation
-from nexi.extract.words import Extracted, one_line
+from nexi.extract import Extracted, notation, one_line
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import broken_error, build_extracted
+from nexi.formats._containers import broken_error
 
 MAX_GROUPS = 500  # inside one another
 MAX_FONTS = 5_000
@@ -63,7 +62,7 @@ def read_rtf(data: bytes, max_chars: int) -> Extracted:
     about = {name: one_line("".join(parts)) for name, parts in reader.about.items()}
     stamps = {match[1]: f"{match[2]}-{int(match[3]):02}-{int(match[4]):02}" for match in _STAMP.finditer(source)}
     update = stamps.get("revtim", "")
-    return build_extracted(writer, {**about, "published": update or stamps.get("creatim", ""), "updated": update})
+    return writer.build_extracted({**about, "published": update or stamps.get("creatim", ""), "updated": update})
 
 
 class _Reader:

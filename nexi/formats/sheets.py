@@ -1,25 +1,27 @@
 """Excel workbooks to Markdown, a heading for each sheet and its rows as tables; and comma- and tab-separated values.
 
-Above sits `extract`; below, `containers` hands over elements as they are read and `writer` takes the rows. Formulas are not
-computed: the value that the program stored is shown, or the formula where it stored none. Macros and data connections are not
-looked at.
+Above sits `extract`; below, `containers` hands over elements as they are read, `python_calamine` parses Excel 97 and binary
+workbooks, and `writer` takes the rows. Formulas are not computed: the value that the program stored is shown, or the formula
+where it stored none. Macros and data connections are not looked at.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from nexi.extract import charset
-from nexi.extract.words import Extracted
+from msgspec import Struct
+from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
+
+from nexi.extract import Extracted, charset, parse_number
 from nexi.extract.writer import MAX_CELL_CHARS, MAX_COLUMNS, EnoughText, MarkdownWriter
-from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted, parse_number
-from nexi.formats.number_formats import BUILT_IN_FORMATS, parse_number_format
+from nexi.formats._containers import Attributes, BoundedArchive, CompoundFile, XmlHandler, broken_error, encrypted_error
 
 MAX_SHEETS = 500
 MAX_STRINGS = 150_000
@@ -31,13 +33,32 @@ MAX_CELLS = 600_000  # of a workbook; each costs time, however little text it en
 MAX_UNSHOWN_CELLS = 150_000  # of a sheet: empty, or beyond the last column; they cost time and end in no text
 SAMPLE_LINES = 50  # of separated values, by which the separator is known
 MAX_FIELD_CHARS = 1_000_000
+MAX_CODE_CHARS = 500
+MAX_DECIMALS = 12
 
 _SEPARATORS = ",;\t|"
 _ShownAs: TypeAlias = Literal["date", "percent"] | Callable[[float], str] | None
-_DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
-_PERCENT_FORMATS = frozenset((9, 10))
 _NOT_LETTERS = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
 _COLUMN = re.compile(r"([A-Z]{1,3})\d")
+_BUILT_IN_FORMATS = {
+    1: "0",
+    2: "0.00",
+    3: "#,##0",
+    4: "#,##0.00",
+    **dict.fromkeys((37, 38), "#,##0;(#,##0)"),
+    **dict.fromkeys((39, 40), "#,##0.00;(#,##0.00)"),
+    **dict.fromkeys((41, 42), '#,##0;(#,##0);"-"'),
+    **dict.fromkeys((43, 44), '#,##0.00;(#,##0.00);"-"'),
+    **dict.fromkeys((9, 10), "0%"),
+    **dict.fromkeys((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)), "d"),
+}  # the codes that a workbook uses by number; 42 and 44 have the currency of the machine that shows them
+
+_FORMAT_TOKEN = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|[_*].|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<bracket>[^\]]*)\]'
+    r"|(?P<digits>[#0?][#0?,]*(?:\.[#0?]*)?,*|\.[#0?]+)|(?P<sign>.)",
+    re.DOTALL,
+)
+_SIGNS = frozenset((*"$€£¥+-−() :'", None))
 
 
 def read_xlsx(data: bytes, max_chars: int) -> Extracted:
@@ -62,7 +83,7 @@ def read_xlsx(data: bytes, max_chars: int) -> Extracted:
             archive.parse_member(path, _Rows(writer, values), MAX_SHEET_ELEMENTS)
             writer.end_table()
     writer.truncated = writer.truncated or values.is_cut
-    return build_extracted(writer, archive.read_properties())
+    return writer.build_extracted(archive.read_properties())
 
 
 class _SharedStrings(XmlHandler):
@@ -106,22 +127,13 @@ class _NumberFormats(XmlHandler):
 
     def start(self, name: str, attributes: Attributes) -> None:
         if name == "numFmt" and len(self._own) < MAX_FORMATS:
-            number, code = parse_number(attributes.get("numFmtId", "")), attributes.get("formatCode", "")
-            letters = _NOT_LETTERS.sub("", code[:500]).lower()
-            if "%" in letters:
-                self._own[number] = "percent"
-            elif any(letter in letters for letter in "ymdhs") and "general" not in letters:
-                self._own[number] = "date"
-            else:
-                self._own[number] = parse_number_format(code)
+            self._own[parse_number(attributes.get("numFmtId", ""))] = _parse_format(attributes.get("formatCode", ""))
         elif name == "cellXfs":
             self._in_cells = True
         elif name == "xf" and self._in_cells and len(self.kinds) < MAX_FORMATS:
             number = parse_number(attributes.get("numFmtId", ""))
             if number not in self._own:  # the workbook does not describe it
-                self._own[number] = parse_number_format(BUILT_IN_FORMATS.get(number, ""))
-                if number in _DATE_FORMATS or number in _PERCENT_FORMATS:
-                    self._own[number] = "date" if number in _DATE_FORMATS else "percent"
+                self._own[number] = _parse_format(_BUILT_IN_FORMATS.get(number, ""))
             self.kinds.append(self._own[number])
 
     def end(self, name: str) -> None:
@@ -154,9 +166,7 @@ class _Values:
                 moment = self._day_zero + timedelta(seconds=round(number * 86_400))
                 if 0 <= number < 1:
                     return moment.strftime("%H:%M:%S").removesuffix(":00")
-                if not number % 1:
-                    return moment.date().isoformat()
-                return moment.isoformat(" ").removesuffix(" 00:00:00").removesuffix(":00")
+                return _show_moment(moment)
             if shown_as == "percent":
                 return f"{number * 100:.12g}%"
             if abs(number) >= MAX_SHOWN_NUMBER:
@@ -221,6 +231,109 @@ class _Rows(XmlHandler):
             self._writer.add_row(self._row)
 
 
+class _Section(Struct, frozen=True):
+    before: str
+    after: str
+    digits: str
+
+    def show(self, number: float) -> str:
+        if not self.digits:
+            return self.before.strip()
+        whole, _, decimals = self.digits.rstrip(",").partition(".")
+        thousands = len(self.digits) - len(self.digits.rstrip(","))
+        places = min(len(decimals), MAX_DECIMALS)
+        text = f"{abs(number) / 1000**thousands:{',' if ',' in whole else ''}.{places}f}"
+        if optional := len(decimals) - len(decimals.rstrip("#")):
+            text = text[:-optional] + text[-optional:].rstrip("0") if places == len(decimals) else text
+            text = text.rstrip(".")
+        return f"{self.before}{text.zfill(whole.count('0')) if ',' not in whole else text}{self.after}".strip()
+
+
+def _parse_format(code: str) -> _ShownAs:
+    """How cells in the format of this code show a number; None for one that is plain, or in a way that is not known here."""
+    # Fractions, powers of ten and formats with conditions are not known: numbers in them are shown plainly.
+    code = code[:MAX_CODE_CHARS]
+    letters = _NOT_LETTERS.sub("", code).lower()
+    if "%" in letters:
+        return "percent"
+    if any(letter in letters for letter in "ymdhs") and "general" not in letters:
+        return "date"
+    # At its semicolons, but not at those inside quotation marks.
+    codes = re.findall(r'((?:"[^"]*"|\\.|[^;"\\])*)(?:;|$)', code)
+    sections = [_parse_section(part) for part in codes[: min(3, code.count(";") + 1)]]
+    parts = [section for section in sections if section]
+    if len(parts) < len(sections) or not parts[0].digits:
+        return None
+
+    def show(number: float) -> str:
+        # The sections are for numbers above zero, below it, and for zero.
+        if number == 0 and len(parts) > 2:
+            return parts[2].show(number)
+        if number < 0 and len(parts) > 1:
+            return parts[1].show(number)
+        text = parts[0].show(number)
+        return f"-{text}" if number < 0 and any(digit in text for digit in "123456789") else text
+
+    return show
+
+
+def _parse_section(code: str) -> _Section | None:
+    words, digits = ["", ""], ""
+    for token in _FORMAT_TOKEN.finditer(code):
+        if token["digits"]:
+            if digits:
+                return None  # a fraction, a power of ten, or a number in parts
+            digits = token["digits"]
+        elif token["sign"] not in _SIGNS or any(condition in (token["bracket"] or "") for condition in "<>="):
+            return None
+        else:
+            words[bool(digits)] += token["quoted"] or token["escaped"] or token["currency"] or token["sign"] or ""
+    return _Section(words[0], words[1], digits)
+
+
+def read_binary_workbook(data: bytes, max_chars: int) -> Extracted:
+    """The same of a workbook of Excel 97 or of a binary one; values are shown as they are stored. Raises FetchError."""
+    # The library lays a sheet out whole: what a hostile file can cost is bounded by the worker's memory and time.
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
+        sheets = [sheet.name for sheet in book.sheets_metadata if sheet.typ == SheetTypeEnum.WorkSheet]
+        with MarkdownWriter(max_chars) as writer:
+            writer.truncated = len(sheets) > MAX_SHEETS
+            for name in sheets[:MAX_SHEETS]:
+                writer.add_heading(2, name)
+                for row in book.get_sheet_by_name(name).iter_rows():
+                    cells = [_show_stored(value) for value in row[: MAX_COLUMNS + 1]]
+                    if any(cells):
+                        writer.add_row(cells)
+                writer.end_table()
+    except PasswordError as error:
+        raise encrypted_error() from error
+    except (CalamineError, ValueError, OSError) as error:
+        raise broken_error(str(error)[:200]) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of the parser's Rust, which is no Exception and has no module to import
+            raise
+        raise broken_error(str(error)[:200]) from error
+    about = BoundedArchive(data).read_properties() if data.startswith(b"PK") else CompoundFile(data).read_properties()
+    return writer.build_extracted(about)
+
+
+def _show_stored(value: Any) -> str:
+    match value:
+        case bool():
+            return str(value).upper()
+        case float():
+            return f"{value + 0.0:.15g}"  # which makes -0.0 a plain 0
+        case datetime():
+            return _show_moment(value)
+    return str(value)
+
+
+def _show_moment(moment: datetime) -> str:
+    """A day, with its time where that is not midnight, to the second where it needs one."""
+    return moment.isoformat(" ", "seconds").removesuffix(" 00:00:00").removesuffix(":00")
+
+
 def read_csv(data: bytes, max_chars: int) -> Extracted:
     """The rows as a table, with the separator that most lines of the beginning share. Raises FetchError."""
     text = charset.decode_body(data)
@@ -243,7 +356,7 @@ def _write_rows(text: str, separator: str, max_chars: int) -> Extracted:
                 writer.add_row(row)
     except csv.Error as error:
         raise broken_error(str(error)) from error
-    return build_extracted(writer, {})
+    return writer.build_extracted({})
 
 
 def _lines_of(text: str) -> Iterator[str]:

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import zip_longest
 
-from nexi.extract import notation
-from nexi.extract.words import Extracted
+from nexi.extract import Extracted, notation
 from nexi.extract.writer import MAX_COLUMNS, EnoughText, MarkdownWriter
-from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
+from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error
 
 MAX_SLIDES = 2_000
 MAX_ELEMENTS = 300_000  # of all slides and their notes; a slide has some hundreds
@@ -37,7 +36,7 @@ def read_pptx(data: bytes, max_chars: int) -> Extracted:
         writer.truncated = len(paths) > MAX_SLIDES
         for number, path in enumerate(paths[:MAX_SLIDES], 1):
             _write_slide(archive, path, number, writer, allowance)
-    return build_extracted(writer, archive.read_properties())
+    return writer.build_extracted(archive.read_properties())
 
 
 def _write_slide(archive: BoundedArchive, path: str, number: int, writer: MarkdownWriter, allowance: Iterator[int]) -> None:

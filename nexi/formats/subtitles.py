@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nexi.extract import charset
-from nexi.extract.words import Extracted
+from nexi.extract import Extracted, charset
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import broken_error, build_extracted
+from nexi.formats._containers import broken_error
 
 PARAGRAPH_CHARS = 400
 PAUSE_S = 4
@@ -41,7 +40,7 @@ def read_subtitles(data: bytes, max_chars: int) -> Extracted:
         _write_paragraph(writer, begins, words)
     if not has_cues:
         raise broken_error("it has no times")
-    return build_extracted(writer, {})
+    return writer.build_extracted({})
 
 
 def _list_cues(text: str) -> Iterator[tuple[re.Match[str], str]]:

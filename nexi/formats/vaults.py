@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from nexi.extract.words import one_line
+from nexi.extract import one_line
 from nexi.text.dates import normalise_date
 from nexi.text.plain import change_outside
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -72,9 +71,7 @@ class FileBreaker:
         """One step of the state machine under the lock; in memory where the file cannot be used."""
         try:
             files.make_private_directory(self._path.parent)
-            fd = os.open(self._path.with_suffix(".lock"), files.APPEND | os.O_CREAT, files.PRIVATE_FILE)
-            with os.fdopen(fd, "ab"):
-                files.wait_for_lock(fd)
+            with files.open_locked(self._path.with_suffix(".lock")):
                 return self._apply_step(backend, step, in_file=True)
         except OSError:
             return self._apply_step(backend, step, in_file=False)

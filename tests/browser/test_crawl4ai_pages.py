@@ -16,8 +16,7 @@ import pytest
 
 from nexi.app import SystemClock
 from nexi.errors import FetchError
-from nexi.fetchers.browser import Browser, installed_browser
-from nexi.fetchers.crawl4ai import Crawl4aiFetcher
+from nexi.fetchers.browser import Browser, Crawl4aiFetcher, installed_browser
 from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.types import FetchLimits

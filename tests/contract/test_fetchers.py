@@ -13,8 +13,7 @@ import pytest
 from nexi.app import SystemClock
 from nexi.errors import FetchError, FetchReason
 from nexi.fetchers import Settings, create_fetcher
-from nexi.fetchers.browser import RenderedPage
-from nexi.fetchers.crawl4ai import Crawl4aiFetcher
+from nexi.fetchers.browser import Crawl4aiFetcher, RenderedPage
 from nexi.fetchers.guard import AddressGuard
 from nexi.plugins import FetchPlugin
 from nexi.ports import ContentFetcher

@@ -7,8 +7,8 @@ import json
 import pytest
 from resiliparse.parse.html import HTMLTree
 
-from nexi.extract import to_markdown
 from nexi.extract.page_head import ARTICLE, GOODS, MAYBE_ARTICLE, OTHER, THREAD, PageHead, find_head_parts, read_page_head
+from nexi.extract.text import to_markdown
 from nexi.formats import extract
 
 SENTENCE = "The council voted on Tuesday to rebuild the old harbour wall, which the storm of March had broken in three places. "

@@ -6,7 +6,8 @@ import codecs
 
 import pytest
 
-from nexi.extract import Extracted, to_markdown
+from nexi.extract import Extracted
+from nexi.extract.text import to_markdown
 from nexi.formats import extract, media_type, sniff_type
 
 URL = "https://site.test/a/page"

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from nexi.extract import markup_limits, to_markdown
+from nexi.extract import markup_limits
+from nexi.extract.text import to_markdown
 
 URL = "https://site.test/"
 FONTS = "".join(f"<font a={n}>" for n in range(1_000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.extract import to_markdown
+from nexi.extract.text import to_markdown
 
 STORY = (
     "<p>"

@@ -7,9 +7,8 @@ import zipfile
 
 import pytest
 
-from nexi.extract import to_markdown
-from nexi.extract.formulas import reveal_tex_scripts
-from nexi.extract.notation import write_lowered, write_raised
+from nexi.extract.notation import reveal_tex_scripts, write_lowered, write_raised
+from nexi.extract.text import to_markdown
 from nexi.formats import extract, to_text
 from nexi.text.plain import fold_text
 

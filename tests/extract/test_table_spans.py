@@ -6,7 +6,7 @@ import pytest
 
 from evals.table_cells import count_right_cells, parse_tables
 from evals.table_documents import SHEET_TABLES, SampleTable, table_sheet
-from nexi.extract import to_markdown
+from nexi.extract.text import to_markdown
 from nexi.extract.writer import MarkdownWriter
 from nexi.formats import to_text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.extract import to_markdown
+from nexi.extract.text import to_markdown
 
 LEAD = "The Skelmouth Tram Company was a maker of trams that was founded in Skelmouth and sold its last tram to a museum."
 BODY = "Its works stood beside the harbour, where four halls and a rope factory were joined over the years by covered ways. "

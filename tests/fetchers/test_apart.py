@@ -13,7 +13,7 @@ from evals import format_bodies
 from nexi.errors import FetchError
 from nexi.extract import Extracted
 from nexi.fetchers import apart
-from nexi.formats import PDF, archives, wordml
+from nexi.formats import PDF, archives, word
 from tests.fetchers.site import response
 from tests.fetchers.test_http import LIMITS, failure, fetching
 from tests.formats.archives import CONTAINER, docx, epub, paragraph, zipped
@@ -88,7 +88,7 @@ async def test_an_archive_is_read_outside_of_this_process(
     monkeypatch: pytest.MonkeyPatch, data: bytes, kind: str, text: str
 ) -> None:
     monkeypatch.setattr(archives, "read_epub", None)
-    monkeypatch.setattr(wordml, "read_docx", None)
+    monkeypatch.setattr(word, "read_docx", None)
     async with fetching({"/a": response(data, content_type=kind)}) as (fetcher, site):
         got = await fetcher.fetch(site.url("/a"), LIMITS)
     assert text in got.text

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nexi.errors import FetchError
-from nexi.fetchers import body
-from nexi.fetchers.body import Body, read_body
+from nexi.fetchers import transport
+from nexi.fetchers.transport import Body, read_body
 
 brotli: Any = pytest.importorskip("brotli")
 zstandard: Any = pytest.importorskip("zstandard")
@@ -39,7 +39,7 @@ async def cause_of(data: bytes, encoding: str) -> str:
 
 
 def test_what_is_installed_is_offered() -> None:
-    assert body.accepted_encodings() == "gzip, deflate, br, zstd"
+    assert transport.accepted_encodings() == "gzip, deflate, br, zstd"
 
 
 @every_encoding
@@ -58,7 +58,7 @@ async def test_a_bomb_is_cut_at_the_cap(encoding: str) -> None:
 
 @every_encoding
 async def test_no_step_of_inflating_gives_more_than_there_is_room_for(encoding: str) -> None:
-    decoder = body._DECODERS[encoding]()
+    decoder = transport._DECODERS[encoding]()
     assert len(decoder.feed(ENCODERS[encoding](b"a" * 20_000_000), 1_000)) <= 1_000
 
 

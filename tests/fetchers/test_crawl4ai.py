@@ -13,9 +13,8 @@ import pytest
 
 from nexi.errors import ConfigError, FetchError
 from nexi.fetchers import Settings, browser, create_fetcher, obstacles
-from nexi.fetchers.browser import Browser, RenderedPage
+from nexi.fetchers.browser import Browser, Crawl4aiFetcher, RenderedPage
 from nexi.fetchers.browser.worker import _chromium_arguments
-from nexi.fetchers.crawl4ai import Crawl4aiFetcher
 from nexi.fetchers.guard import AddressGuard
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from nexi.errors import FetchError
-from nexi.fetchers.body import accepted_encodings
 from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import DEFAULT_USER_AGENT, HttpFetcher
+from nexi.fetchers.transport import accepted_encodings
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits, Page
 from tests.fetchers.site import Answer, Site, Writer, page, response, serving

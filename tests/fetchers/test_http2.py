@@ -12,17 +12,15 @@ import pytest
 
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.fetchers import http2
-from nexi.fetchers.body import read_body
 from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
-from nexi.fetchers.transport import Transport
+from nexi.fetchers.transport import HAS_HTTP2, Transport, read_body
 from nexi.net.trust import Trust
 from nexi.testing import FakeClock
 from nexi.types import FetchLimits
 from tests.fetchers.leaks import no_leaks
 
-if not http2.installed:
+if not HAS_HTTP2:
     pytest.skip("h2 is not installed", allow_module_level=True)
 
 from tests.fetchers.secure_site import CERTIFICATE, SecureSite, Stream, secure_site

@@ -8,7 +8,7 @@ import pytest
 
 from nexi import urls
 from nexi.errors import FetchError
-from nexi.fetchers.robots import KEPT_AFTER_FAILURE_S, KEPT_S, Robots, RobotsFile
+from nexi.fetchers.obstacles import KEPT_AFTER_FAILURE_S, KEPT_S, Robots, RobotsFile
 from nexi.testing import FakeClock
 
 PAGE = urls.parse("https://a.test/private/x")

@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 
 from evals.extraction import corpus
-from nexi.extract import to_markdown
+from nexi.extract.text import to_markdown
 from nexi.formats import to_text
 from nexi.llm.extractive.passages import read_sentences
 from nexi.text.blocks import list_cells, parse_blocks

@@ -75,6 +75,16 @@ def test_the_sheets_of_binary_excel_are_tables() -> None:
     )
 
 
+def test_a_workbook_whose_damage_makes_its_parser_panic_is_refused_as_broken() -> None:
+    place = BOOK.index(b"\x85\x00") + 4  # where the record of the sheet says that it begins
+    damaged = BOOK[:place] + b"\xff\xff\xff\x00" + BOOK[place + 4 :]
+    with pytest.raises(FetchError, match="the document is broken") as refused:
+        read(damaged, "a.xls")
+    assert "out of range" in refused.value.cause
+    found = read(zip_of(a_md=b"# Boat", b_xls=damaged), "papers.zip")
+    assert found.text == "# a.md\n\n# Boat\n\n[not read: b.xls]"
+
+
 def test_old_office_files_are_known_by_their_bytes() -> None:
     assert [find_type(data, "") for data in (WORD, MESSAGE, BOOK, BINARY_BOOK)] == [
         "application/msword",

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from resiliparse.parse.html import HTMLTree
 
 from nexi.errors import FetchError
-from nexi.extract import classifier, to_markdown
+from nexi.extract import classifier
 from nexi.extract.layout import Layout
 from nexi.extract.markup_limits import remove_invisible
+from nexi.extract.text import to_markdown
 from nexi.formats import extract
 from nexi.urls import is_web_url
 from tests.formats.archives import docx

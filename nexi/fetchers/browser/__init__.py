@@ -1,8 +1,8 @@
-"""A browser that reads pages for us and reaches only what the guard allows.
+"""The fetcher `crawl4ai`: an installed Chromium reads pages that scripts write, and reaches only what the guard allows.
 
 `gateway` is its only way out and `worker` the program that drives it in a process of its own. The process starts with the
 first page, serves several at once, and is retired when a page hangs in it: the next page gets a new one. Its environment is
-empty, and what it writes lies in a folder that goes with it.
+empty, and what it writes lies in a folder that goes with it. Robots.txt, pacing, statuses and obstacles are those of `http`.
 """
 
 from __future__ import annotations
@@ -14,21 +14,28 @@ import shutil
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from nexi import urls
 from nexi.errors import FetchError
+from nexi.extract import page_of
+from nexi.fetchers import obstacles
 from nexi.fetchers.apart import end_process
 from nexi.fetchers.browser.gateway import Gateway
 from nexi.fetchers.guard import AddressGuard, Resolver, resolve_host
 from nexi.fetchers.transport import proxy_of
+from nexi.formats import extract, media_type
 from nexi.install import install_command
+from nexi.ports import Clock
+from nexi.tasks import pause_timeout
+from nexi.types import FetchLimits, Page
+from nexi.urls import Url
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge", "msedge")
 START_TIMEOUT_S = 40.0
@@ -36,6 +43,9 @@ GRACE_S = 2.0  # the worker's own deadline comes first, so that it can say what 
 MAX_TABS = 4
 MAX_LINE = 16_000_000
 WORKER = Path(__file__).with_name("worker.py")
+_PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain", "")
+Admit: TypeAlias = Callable[[Url], Awaitable[None]]
+Close: TypeAlias = Callable[[], Awaitable[None]]
 
 
 def browser_install_fix() -> str:
@@ -59,6 +69,62 @@ class PageRenderer(Protocol):
     async def render(self, url: str, timeout_s: float) -> RenderedPage: ...
 
     async def aclose(self) -> None: ...
+
+
+class Crawl4aiFetcher:
+    """The ContentFetcher port over a browser. `admit` returns when the site may be asked, or says why it may not."""
+
+    name = "crawl4ai"
+
+    def __init__(
+        self, browser: PageRenderer, *, guard: AddressGuard, clock: Clock, admit: Admit, close: Close | None = None
+    ) -> None:
+        self._browser, self._guard, self._clock = browser, guard, clock
+        self._admit, self._close = admit, close
+
+    async def fetch(self, url: str, limits: FetchLimits) -> Page:
+        target = self._guard.check_url(url)
+        try:
+            async with asyncio.timeout(limits.timeout_s) as timer:
+                with pause_timeout(timer):
+                    await self._admit(target)
+                document = await self._browser.render(target.href, limits.timeout_s)
+                final = self._guard.check_url(document.url)
+                if final.origin != target.origin:
+                    with pause_timeout(timer):
+                        await self._admit(final)
+                obstacles.check_status(document.status, {}, final)
+                kind = media_type(document.content_type)
+                if kind not in _PAGE_TYPES:
+                    message, cause = f"{final.href[:200]} is no page for a browser", f"its type is {kind}"
+                    fix = "put http before crawl4ai in content_fetcher"
+                    raise FetchError(message, reason="content_type", cause=cause, fix=fix)
+                return await self._build_page(url, document, limits)
+        except TimeoutError as error:
+            cause = f"it was not read within {limits.timeout_s:g} s"
+            fix = "try again, a browser takes some seconds to start; or try another page"
+            raise FetchError(f"{url[:200]} took too long", reason="timeout", cause=cause, fix=fix) from error
+
+    async def aclose(self) -> None:
+        await self._browser.aclose()
+        if self._close:
+            await self._close()
+
+    async def _build_page(self, url: str, document: RenderedPage, limits: FetchLimits) -> Page:
+        data = document.html.encode("utf-8", "replace")
+        content = await asyncio.to_thread(extract, data[: limits.max_bytes], "text/html; charset=utf-8", document.url)
+        obstacles.check_obstacles(url, document.url, data, content, is_rendered=True)
+        return page_of(
+            url,
+            content,
+            max_chars=limits.max_chars,
+            final_url=document.url,
+            content_type="text/html",
+            downloaded_bytes=len(data),
+            truncated=document.cut or len(data) > limits.max_bytes,
+            fetched_at=self._clock.now().isoformat(),
+            fetcher=self.name,
+        )
 
 
 def missing_parts(python: str = sys.executable, program: str = "", *, library: str = "crawl4ai") -> str:

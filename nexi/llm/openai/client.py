@@ -26,7 +26,7 @@ from nexi.llm.openai._dialect import Ask, Dialect, adapt_dialect, request_body
 from nexi.llm.openai._stream import BodyReader, CallIds, Hold, Listener, ReplyBuffer
 from nexi.llm.openai.faults import EndpointLabel
 from nexi.llm.openai.prices import Price, price_of
-from nexi.net import proxies
+from nexi.net.causes import PROXY_LOGIN_STATUS
 from nexi.net.retry import RetryPolicy, retry_after
 from nexi.net.trust import MACHINE, Trust, trust_nobody
 from nexi.ports import AskOptions, Clock
@@ -225,7 +225,7 @@ class OpenAICompatible:
                     reply = await _read_at_most(response, MAX_ERROR_BYTES)
                 status, location = response.status_code, response.headers.get("location", "")
                 wish = retry_after(response.headers, self.clock.now())
-                if self.proxy and status == proxies.LOGIN_STATUS:
+                if self.proxy and status == PROXY_LOGIN_STATUS:
                     raise faults.from_proxy(self.endpoint, self.proxy, status)
                 raise faults.from_response(self.endpoint, status, reply, retry_after=wish, location=location)
             finally:

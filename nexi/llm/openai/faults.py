@@ -21,8 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import ContextOverflowError, LLMError
-from nexi.net import proxies
-from nexi.net.causes import plain_cause
+from nexi.net.causes import PROXY_CODE, describe_proxy_fault, plain_cause, status_of_refusal
 from nexi.notices import Notice, map_notice
 
 MAX_CAUSE_CHARS = 300
@@ -148,7 +147,7 @@ def from_transport(endpoint: EndpointLabel, error: Exception, proxy: str = "") -
     is_secure_fault = any(isinstance(cause, ssl.SSLError) for cause in causes)
     if proxy and not is_secure_fault and isinstance(error, httpx2.ProxyError | httpx2.ConnectError):
         is_refusal = isinstance(error, httpx2.ProxyError)
-        return from_proxy(endpoint, proxy, proxies.status_of_refusal(str(error)) if is_refusal else 0)
+        return from_proxy(endpoint, proxy, status_of_refusal(str(error)) if is_refusal else 0)
     words = next((str(cause) for cause in causes if str(cause)), type(error).__name__)
     name_error = next((cause for cause in causes if isinstance(cause, socket.gaierror)), None)
     if name_error is not None:
@@ -167,8 +166,8 @@ def from_transport(endpoint: EndpointLabel, error: Exception, proxy: str = "") -
 
 def from_proxy(endpoint: EndpointLabel, proxy: str, status: int) -> LLMError:
     """A proxy that refused, or could not be reached."""
-    fault = proxies.describe_proxy_fault(proxy, endpoint.where.partition("/")[0], status)
-    return LLMError(fault.message, cause=fault.cause, fix=fault.fix, code=proxies.CODE, status=status)
+    fault = describe_proxy_fault(proxy, endpoint.where.partition("/")[0], status)
+    return LLMError(fault.message, cause=fault.cause, fix=fault.fix, code=PROXY_CODE, status=status)
 
 
 def timed_out(endpoint: EndpointLabel, seconds: float) -> LLMError:

@@ -1,15 +1,19 @@
 """Word documents to Markdown: headings, paragraphs, lists with their bullets and numbers, tables and links.
 
-Above sits `extract`; below, `containers` hands over elements as they are read and `writer` takes the blocks. Fonts, pictures,
-fields, deleted text and the second forms of drawings are not text and are left out. No tree is kept.
+Above sits `extract`; below, `containers` hands over elements as they are read, or streams, and `writer` takes blocks. Fonts,
+pictures, fields, deleted text and the second forms of drawings are not text and are left out. No tree is kept. Of documents of
+Word 97 styles are not read.
 """
 
 from __future__ import annotations
 
-from nexi.extract import notation
-from nexi.extract.words import Extracted
+import re
+import struct
+from itertools import pairwise
+
+from nexi.extract import Extracted, notation, parse_number
 from nexi.extract.writer import MarkdownWriter
-from nexi.formats._containers import Attributes, BoundedArchive, XmlHandler, broken_error, build_extracted
+from nexi.formats._containers import Attributes, BoundedArchive, CompoundFile, XmlHandler, broken_error, encrypted_error
 
 MAX_LEVEL = 8
 MAX_STYLES = 5_000
@@ -20,6 +24,9 @@ _PROPERTIES = {"pStyle": "style", "outlineLvl": "outline", "ilvl": "level", "num
 _STYLE_PROPERTIES = {"name": "name", "basedOn": "base", "outlineLvl": "outline", "ilvl": "level", "numId": "number"}
 _SILENT = ("Fallback", "moveFrom")  # a second form of a drawing; text that stands elsewhere now
 _WRITE_POSITION = {"superscript": notation.write_raised, "subscript": notation.write_lowered}
+_ENCRYPTED, _SECOND_TABLE = 0x0100, 0x0200
+_FIELD_CODE = re.compile(r"\x13[^\x13-\x15]*\x14?|\x15")  # HYPERLINK "…", and the marks around what it shows
+_SPECIAL_CHAR = re.compile(r"[\x00-\x06\x08\x0e-\x1f]")
 
 
 def read_docx(data: bytes, max_chars: int) -> Extracted:
@@ -36,7 +43,7 @@ def read_docx(data: bytes, max_chars: int) -> Extracted:
     archive.parse_member("word/endnotes.xml", notes)
     with MarkdownWriter(max_chars) as writer:
         archive.parse_member("word/document.xml", _Paragraphs(writer, links, styles, numbering, notes))
-    return build_extracted(writer, archive.read_properties())
+    return writer.build_extracted(archive.read_properties())
 
 
 class _Styles(XmlHandler):
@@ -219,7 +226,7 @@ class _Paragraphs(XmlHandler):
             return
         about, style = self._about, self._styles.resolve(self._about.get("style", ""))
         number, outline = (about.get(key, style.get(key, "")) for key in ("number", "outline"))
-        level = _parse_number(outline) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
+        level = int(outline[:2]) + 1 if outline.isdecimal() and int(outline[:2]) < 6 else 0
         for name in (style.get("name", ""), about.get("style", "")):  # in English, whatever the language of the program
             name = name.lower().replace(" ", "")
             if name == "title":
@@ -233,7 +240,7 @@ class _Paragraphs(XmlHandler):
             is_deep = words[:1] == ["List"] and len(words) == 3 and words[2] in "2345"
             depth_level = about.get("level") or style.get("level") or (str(int(words[2]) - 1) if is_deep else "")
             depth_level = depth_level or self._numbering.level_of_style(number, about.get("style", ""))
-            depth = min(_parse_number(depth_level), MAX_LEVEL)
+            depth = min(parse_number(depth_level), MAX_LEVEL)
             counts = self._counts.setdefault(number, [0] * (MAX_LEVEL + 1))
             counts[depth] += 1
             counts[depth + 1 :] = [0] * (MAX_LEVEL - depth)
@@ -243,5 +250,59 @@ class _Paragraphs(XmlHandler):
             self._writer.add_paragraph(text)
 
 
-def _parse_number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 3 else 0
+def read_doc(data: bytes, max_chars: int) -> Extracted:
+    """The paragraphs, rows and footnotes of a document of Word 97. Raises FetchError."""
+    file = CompoundFile(data)
+    head = file.read("WordDocument")
+    try:
+        text, notes = _join_pieces(file, head)
+    except struct.error as error:
+        raise broken_error("its list of pieces is cut") from error
+    with MarkdownWriter(max_chars) as writer:
+        for line in _drop_signs(text).split("\r"):
+            # Each cell of a table ends with a mark, and each row with one more.
+            *rows, rest = line.split("\x07\x07")
+            for row in [*rows, rest] if "\x07" in rest else rows:
+                writer.add_row(row.split("\x07"))
+            if "\x07" not in rest and rest.strip():
+                writer.end_table()
+                writer.add_paragraph(rest)
+        writer.end_table()
+        for number, note in enumerate(filter(None, map(str.strip, _drop_signs(notes).split("\r"))), 1):
+            writer.add_paragraph(f"[{number}] {note}")
+    return writer.build_extracted(file.read_properties())
+
+
+def _join_pieces(file: CompoundFile, head: bytes) -> tuple[str, str]:
+    """The text and its notes, from pieces all over a stream; their list is believed only as far as it fits into the file."""
+    flags, main_size, note_size = *struct.unpack_from("<H", head, 10), *struct.unpack_from("<II", head, 76)
+    if flags & _ENCRYPTED:
+        raise encrypted_error()
+    place, size = struct.unpack_from("<II", head, 418)
+    table = file.read("1Table" if flags & _SECOND_TABLE else "0Table")[place : place + size]
+    at = 0
+    while table[at : at + 1] == b"\x01":  # properties of paragraphs
+        at += 3 + struct.unpack_from("<H", table, at + 1)[0]
+    if table[at : at + 1] != b"\x02":
+        raise broken_error("it has no list of pieces")
+    count = (struct.unpack_from("<I", table, at + 1)[0] - 4) // 12
+    if not 0 < count <= len(table):
+        raise broken_error("its list of pieces is cut")
+    bounds = struct.unpack_from(f"<{count + 1}I", table, at + 5)
+    pieces, room = list[str](), len(head)  # they lie side by side
+    for number, (start, end) in enumerate(pairwise(bounds)):
+        (place,) = struct.unpack_from("<I", table, at + 5 + 4 * (count + 1) + 8 * number + 2)
+        is_narrow, size = place & 0x40000000, max(0, end - start)
+        place &= 0x3FFFFFFF
+        raw = head[place // 2 : place // 2 + size] if is_narrow else head[place : place + 2 * size]
+        room -= len(raw)
+        if room < 0:
+            raise broken_error("its pieces overlap")
+        pieces.append(raw.decode("cp1252" if is_narrow else "utf-16-le", "replace"))
+    text = "".join(pieces)
+    return text[:main_size], text[main_size : main_size + note_size]
+
+
+def _drop_signs(text: str) -> str:
+    text = _FIELD_CODE.sub("", text).replace("\x0b", "\n").replace("\x0c", "\r").replace("\x1e", "-").replace("\x1f", "")
+    return _SPECIAL_CHAR.sub("", text)
