@@ -504,7 +504,7 @@ def test_the_architecture_answers_the_questions_of_a_newcomer() -> None:
         "nexi/agent/loop.py",
         "nexi/tools/toolbox.py",
         "nexi/checking/answer.py",
-        "nexi/research/reducer.py",
+        "nexi/research/state.py",
         "nexi/events.py",
     ]
     anchors = re.findall(r"CONTRIBUTING\.md#([\w-]+)", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))

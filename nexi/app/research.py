@@ -24,9 +24,8 @@ from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Orchestrator
 from nexi.research.outline import LENGTHS, Section, choose_evidence
 from nexi.research.planner import Agenda, PlanningContext, render_conversation, split_question
-from nexi.research.reducer import fold
 from nexi.research.researcher import SharedResearchContext
-from nexi.research.state import MAX_PARALLEL_RESEARCHERS
+from nexi.research.state import MAX_PARALLEL_RESEARCHERS, fold
 from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, build_specs
 from nexi.runs.session import Session
 from nexi.tasks import catch_error, raise_error
