@@ -24,11 +24,17 @@ from nexi.model import MeteredLLM
 from nexi.notices import Notice
 from nexi.ports import Clock, Emit
 from nexi.research import evaluator
-from nexi.research._sections import MAX_EVIDENCE_BYTES, TOKENS_PER_WORD, SectionWriter, list_findings, write_introduction
-from nexi.research.evaluator import CUT_OFF, EvaluationLimits, RoundJudgement
-from nexi.research.outline import MAX_SECTION_WORDS, Section
+from nexi.research.evaluator import CUT_OFF, EvaluationLimits, RoundJudgement, Section
 from nexi.research.planner import Agenda, PlanningContext, plan_by_parts, plan_research, split_question
 from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
+from nexi.research.sections import (
+    MAX_EVIDENCE_BYTES,
+    MAX_SECTION_WORDS,
+    TOKENS_PER_WORD,
+    SectionWriter,
+    list_findings,
+    write_introduction,
+)
 from nexi.research.state import (
     MAX_PARALLEL_RESEARCHERS,
     NEAR_LIMIT_SHARE,

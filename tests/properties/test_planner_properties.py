@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.research._digest import build_digest
-from nexi.research.evaluator import _parse_judgement
+from nexi.research.evaluator import _parse_judgement, build_digest
 from nexi.research.planner import _build_fallback_agenda, _parse_agenda, _resolve_from_conversation
 from nexi.research.report import (
     LETTERS,

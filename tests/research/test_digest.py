@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nexi.events import ResearcherReported, ResearcherStarted, RoundEvaluated
-from nexi.research._digest import build_digest
+from nexi.research.evaluator import build_digest
 from nexi.research.state import fold
 from tests.research.test_evaluator import after
 
