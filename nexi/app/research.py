@@ -21,9 +21,8 @@ from nexi.model import MeteredLLM
 from nexi.ports import Emit
 from nexi.reader import rebuild_page
 from nexi.research.evaluator import Section
-from nexi.research.gate import PlanGate
 from nexi.research.orchestrator import Orchestrator
-from nexi.research.planner import Agenda, PlanningContext, render_conversation, split_question
+from nexi.research.planner import Agenda, PlanGate, PlanningContext, render_conversation, split_question
 from nexi.research.researcher import SharedResearchContext
 from nexi.research.sections import LENGTHS, choose_evidence
 from nexi.research.state import MAX_PARALLEL_RESEARCHERS, fold
