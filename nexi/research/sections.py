@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from nexi.agent.tool_text import is_no_answer
+from nexi.agent.fallbacks import is_no_answer
 from nexi.answers.citations import (
     SentenceStream,
     drop_unknown,
