@@ -28,9 +28,8 @@ from nexi.ports import LLM
 from nexi.prompts import render
 from nexi.runs.recording import CANCELLED
 from nexi.tasks import start_task
-from nexi.tools.results import error_result
 from nexi.tools.specs import FINAL_ANSWER, LOCAL_SEARCH, parse_arguments
-from nexi.tools.toolbox import OUT_OF_TIME, Toolbox
+from nexi.tools.toolbox import OUT_OF_TIME, Toolbox, error_result
 from nexi.types import Answer, Message, Reply, StopReason, ToolCall, ToolResult
 
 Inbox: TypeAlias = Callable[[int], Awaitable[Sequence[Message]]]

@@ -21,9 +21,8 @@ from nexi.research.state import GATHERING_CALLS, SCRAPING_TOOL
 from nexi.runs.recording import AgentReplay
 from nexi.structured.schema_check import object_schema
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.tools.results import error_result, render_pages, render_searches, to_json
 from nexi.tools.specs import FINAL_ANSWER, QUERY, URL, WEB_GET, WEB_SEARCH, parse_arguments
-from nexi.tools.toolbox import Toolbox
+from nexi.tools.toolbox import Toolbox, error_result, render_pages, render_searches, to_json
 from nexi.types import Hit, Page, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key
 
