@@ -29,7 +29,7 @@ from nexi.checking.review import build_cases, is_rejected
 from nexi.checking.rules import check_answer
 from nexi.checking.snapshots import Snapshots
 from nexi.extract import to_markdown
-from nexi.runs.pages import MemoryPages
+from nexi.runs.directory import MemoryPages
 from nexi.runs.session import Session
 from nexi.text.sentences import sentence_bounds
 from nexi.types import Page

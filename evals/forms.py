@@ -22,7 +22,7 @@ from pathlib import Path
 from nexi.checking.answer import AnswerCheck, Verifier
 from nexi.checking.review import PASSING
 from nexi.checking.snapshots import Snapshots
-from nexi.runs.pages import MemoryPages
+from nexi.runs.directory import MemoryPages
 from nexi.runs.session import Session
 from nexi.types import Page, Review
 

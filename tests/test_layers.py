@@ -72,7 +72,6 @@ LAYER = {
             "research",
             "knowledge",
             "apis.search",
-            "runs.private",
             "tables",
             "runs.session",
             "runs.recording",
@@ -83,8 +82,6 @@ LAYER = {
     **dict.fromkeys(
         [
             "runs.log",
-            "runs.pages",
-            "runs.repair",
             "runs.directory",
             "net.suspensions",
         ],

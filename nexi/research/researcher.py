@@ -25,9 +25,8 @@ from nexi.prompts import render
 from nexi.research.evaluator import cut_to_bytes
 from nexi.research.planner import PlanningContext
 from nexi.research.state import GATHERING_CALLS, REPORTING_TOOL, SCRAPING_TOOL, Researcher
-from nexi.runs.private import PrivateTexts
 from nexi.runs.recording import AgentReplay
-from nexi.runs.session import Session
+from nexi.runs.session import PrivateTexts, Session
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message, Page
 from nexi.urls import hit_key
