@@ -21,7 +21,7 @@ from pathlib import Path
 
 from nexi.checking.answer import AnswerCheck, Snapshots, Verifier
 from nexi.checking.review import PASSING
-from nexi.runs.pages import MemoryPages
+from nexi.runs.directory import MemoryPages
 from nexi.runs.session import Session
 from nexi.types import Page, Review
 

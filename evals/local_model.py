@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 
 from evals.answers import DATA, ROOT, SEED, find_source
-from nexi.agent.tool_text import is_no_answer
+from nexi.agent.fallbacks import is_no_answer
 from nexi.app import Nexi
 from nexi.config import Config
 from nexi.errors import NexiError

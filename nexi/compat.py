@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from nexi.ports import LLM
-from nexi.tools.results import render_searches, to_json
 from nexi.tools.specs import FINAL_ANSWER, TOOLS, WEB_GET, WEB_SEARCH, parse_arguments
-from nexi.tools.summaries import ExtractLimits, summarise
+from nexi.tools.toolbox import ExtractLimits, render_searches, summarise, to_json
 from nexi.types import Message, ToolCall
 
 

@@ -8,10 +8,11 @@ import re
 import zlib
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias, Unpack
 
 from nexi.errors import FetchError, LLMError
 from nexi.events import Event
+from nexi.ports import AskOptions
 from nexi.types import FetchLimits, Hit, Message, Page, Query, Reply, ToolCall, ToolSpec, Usage
 
 Step: TypeAlias = "Reply | Exception | Callable[[Sequence[Message]], Reply]"
@@ -52,22 +53,11 @@ class ScriptedLLM:
         self.deadlines: list[float | None] = []
 
     async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        max_tokens: int,
-        temperature: float | None = None,
-        deadline: float | None = None,
-        schema: Mapping[str, Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        on_call: Callable[[ToolCall], None] | None = None,
-        on_arguments: Callable[[str, str], None] | None = None,
-        retries: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **options: Unpack[AskOptions]
     ) -> Reply:
         self.requests.append(tuple(messages))
         self.offered.append(tuple(t.name for t in tools))
-        self.deadlines.append(deadline)
+        self.deadlines.append(options.get("deadline"))
         await asyncio.sleep(0)
         if not self.steps:
             raise LLMError("the script has no more replies", code="script_ended")
@@ -75,7 +65,8 @@ class ScriptedLLM:
         if isinstance(step, Exception):
             raise step
         reply = step if isinstance(step, Reply) else step(messages)
-        if on_text and reply.text:
+        on_call, on_arguments = options.get("on_call"), options.get("on_arguments")
+        if reply.text and (on_text := options.get("on_text")):
             on_text(reply.text)
         for call in reply.tool_calls:
             if on_arguments:

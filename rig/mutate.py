@@ -65,9 +65,9 @@ NO_POSTGRES = ("-k", "not postgres")
 CORES = (
     Core("budget", "nexi/budget.py", ("tests/test_budget.py", "tests/properties/test_budget_properties.py"), is_strict=True),
     Core(
-        "reducer",
-        "nexi/research/reducer.py",
-        ("tests/research/test_reducer.py", "tests/research/test_digest.py", "tests/properties/test_research_properties.py"),
+        "state",
+        "nexi/research/state.py",
+        ("tests/research/test_state.py", "tests/research/test_digest.py", "tests/properties/test_research_properties.py"),
     ),
     Core(
         "citations", "nexi/answers/citations.py", ("tests/test_citations.py", "tests/properties/test_citations_properties.py")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from nexi.structured.bodies import BodyError, read_value, schema_of
+from nexi.structured.schema_check import BodyError, read_value, schema_of
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True):

@@ -23,7 +23,7 @@ import pytest
 from nexi import cli, config, errors, prompts
 from nexi.app import SystemClock
 from nexi.app.webhook import _describe_end
-from nexi.config._names import JUDGE_VARIABLE, PLACE_VARIABLES
+from nexi.config._values import JUDGE_VARIABLE, PLACE_VARIABLES
 from nexi.config.fields import DECLARATIONS
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason
@@ -504,7 +504,7 @@ def test_the_architecture_answers_the_questions_of_a_newcomer() -> None:
         "nexi/agent/loop.py",
         "nexi/tools/toolbox.py",
         "nexi/checking/answer.py",
-        "nexi/research/reducer.py",
+        "nexi/research/state.py",
         "nexi/events.py",
     ]
     anchors = re.findall(r"CONTRIBUTING\.md#([\w-]+)", (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"))

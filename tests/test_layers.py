@@ -69,7 +69,6 @@ LAYER = {
             "research",
             "knowledge",
             "apis.search",
-            "runs.private",
             "tables",
             "runs.session",
             "runs.recording",
@@ -80,8 +79,6 @@ LAYER = {
     **dict.fromkeys(
         [
             "runs.log",
-            "runs.pages",
-            "runs.repair",
             "runs.directory",
             "net.suspensions",
         ],

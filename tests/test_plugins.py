@@ -17,7 +17,7 @@ from nexi.config import Config
 from nexi.doctor import _check_plugins
 from nexi.errors import BackendError, ConfigError, FetchError
 from nexi.plugins import FetchPlugin, SearchPlugin
-from nexi.research.tools import build_specs
+from nexi.research.researcher import build_specs
 from nexi.testing import FakeWeb, ScriptedLLM, answering, calling, reading, searching
 from nexi.tools import ContentFetcher, SearchBackend
 from nexi.types import FetchLimits, Hit, Page, Query

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexi.runs import session as sessions
-from nexi.runs.private import PrivateTexts
-from nexi.runs.session import Session
+from nexi.runs.session import PrivateTexts, Session
 from nexi.types import Page
 
 NOTE = "The safe of Anna Berg opens with CANARY-deadbeef. Her rent is 1,250 euros since 2026-03-04. 東京都港区の金庫の番号"

@@ -10,7 +10,7 @@ from nexi.app import QuietEmit
 from nexi.budget import Budget, Meter
 from nexi.errors import FetchError
 from nexi.reader import Reader
-from nexi.runs.pages import MemoryPages
+from nexi.runs.directory import MemoryPages
 from nexi.runs.session import Session
 from nexi.testing import FakeClock, FakeWeb
 from nexi.types import FetchLimits, Page

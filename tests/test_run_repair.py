@@ -12,8 +12,7 @@ from nexi.app.integrity import find_damaged_runs, repair_logs
 from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.events import ModelAsked, PageFetched, RunFinished, RunStarted, Warned
-from nexi.runs.directory import RunDirectory
-from nexi.runs.repair import LOST_FACT, LogRepair
+from nexi.runs.directory import LOST_FACT, LogRepair, RunDirectory
 from nexi.testing import FakeClock
 from tests.raising import has_code
 from tests.research.test_resume import research, resumed

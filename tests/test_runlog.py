@@ -22,10 +22,9 @@ from nexi.errors import StoreError
 from nexi.events import AgendaProposed, AgendaSet, ModelAsked, PageFetched, RunFailed, RunFinished, RunStarted, Warned
 from nexi.ports import PageStore, RunLog
 from nexi.runs import log_format
-from nexi.runs.directory import PruneReport, RunDirectory, RunSummary
+from nexi.runs.directory import FilePages, MemoryPages, PruneReport, RunDirectory, RunSummary
 from nexi.runs.log import MemoryRunLog
 from nexi.runs.log_format import DamagedLogError, LogHeader, ReadLog
-from nexi.runs.pages import FilePages, MemoryPages
 from nexi.testing import FakeClock
 from nexi.types import StopReason, Usage, content_digest
 from tests.raising import has_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.agent.tool_text import _is_tool_call
+from nexi.agent.fallbacks import _is_tool_call
 
 
 @pytest.mark.parametrize(

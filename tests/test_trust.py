@@ -21,7 +21,7 @@ from nexi.errors import BackendError, ConfigError, FetchError, LLMError, NexiErr
 from nexi.fetchers.guard import AddressGuard
 from nexi.fetchers.http import HttpFetcher
 from nexi.fetchers.jina import JinaFetcher
-from nexi.llm.hour import server_time
+from nexi.llm.local import server_time
 from nexi.llm.openai.client import OpenAICompatible
 from nexi.net.trust import Trust
 from nexi.testing import FakeClock

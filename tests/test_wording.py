@@ -21,7 +21,7 @@ SPEAKING = [
 PART_OF_REQUESTS = {
     "nexi/prompts/system.md": "and go on with the user's question",
     "nexi/tools/specs.py": "Search what nexi already knows",
-    "nexi/research/tools.py": "Search what nexi already knows",
+    "nexi/research/researcher.py": "Search what nexi already knows",
 }
 
 

@@ -1,4 +1,4 @@
-"""The one tool-calling loop: `context`, `window`, `checking`, `fallbacks`, `turn`, `loop`; each imports those before it."""
+"""The one tool-calling loop: `context`, `checking`, `fallbacks`, `loop`; each imports those before it."""
 
 from __future__ import annotations
 

@@ -100,6 +100,11 @@ class RunContext:
 
     # limits
 
+    @property
+    def reply_tokens(self) -> int:
+        """Tokens of the window that are kept free for the reply."""
+        return min(self.settings.max_output_tokens, self.llm.max_context // 4)
+
     def current_limit(self) -> StopReason | None:
         """Return the limit that forbids another turn. Recorded turns of a resumed run cost neither time nor money."""
         if self.stop.is_set():

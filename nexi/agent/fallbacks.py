@@ -1,10 +1,14 @@
-"""Ways to an answer when the model does not simply give one: from the pages that were read; with none, an error says why."""
+"""Ways to an answer when the model does not simply give one: from the pages that were read; with none, an error says why.
+
+What is no answer is told here too: the call of a tool that a model wrote out as text, and text that repeats itself.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+import zlib
 from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
@@ -12,8 +16,6 @@ from msgspec.structs import replace
 from nexi.agent._search_failures import describe_idleness, explain_no_evidence, list_outcomes
 from nexi.agent.checking import AnswerChecker
 from nexi.agent.context import RunContext
-from nexi.agent.tool_text import is_no_answer
-from nexi.agent.window import reply_tokens
 from nexi.checking.answer import AnswerCheck
 from nexi.compaction import archive_results
 from nexi.errors import ContextOverflowError, LLMError, NexiError, StoppedError
@@ -31,6 +33,11 @@ MAX_PAGE_BYTES = 1_500_000
 MAX_STEPS = 12  # searches and reads of the built-in model
 MAX_SENTENCES_TOKENS = 160  # for an answer of one or two sentences
 MAX_SENTENCES_CHARS = 2_000
+MIN_BABBLE_BYTES = 400
+MAX_BABBLE_SHARE = 0.1  # that compression leaves of a text; prose and tables keep a quarter and more
+_WRAPPING = re.compile(r"^(?:```|~~~)\w*\s|\s*(?:```|~~~)$")
+_CALL_TAG = re.compile(r"<(?:tool_call|tools?|tool_response|function_call)\b", re.IGNORECASE)
+_CALL_KEYS = frozenset(("tool", "tool_name", "function", "arguments", "parameters", "queries", "urls"))
 _LEADING_CITATION = re.compile(r"^\[(\d{1,3})\][:.]? +([^\[\n]+?)([.!?]?)$", re.M)
 LIMIT_DESCRIPTIONS = {
     StopReason.TIME_TARGET: Notice("limit.time", "the time target was reached"),
@@ -165,7 +172,7 @@ class Fallbacks:
         """Ask the model a last time, without tools; "" when it fails."""
         context = self._context
         prompt = render("force_answer", folder=context.settings.prompts_folder, reason=reason)
-        window = context.llm.max_context - reply_tokens(context)
+        window = context.llm.max_context - context.reply_tokens
         messages = [*flatten_tool_messages(context.session.messages), Message("user", prompt)]
         # the longest messages are cut until the conversation fits; the first and the last stay whole
         while not context.counter.at_most(messages, window) and len(messages) > 2:
@@ -228,3 +235,26 @@ def flatten_tool_messages(messages: Sequence[Message]) -> list[Message]:
     """Turn tool calls and results into plain messages, for a request that offers no tools."""
     results = (Message("user", f"Tool result:\n{m.content}") if m.role == "tool" else m for m in messages)
     return [Message(m.role, m.content) for m in results if m.content]
+
+
+def is_no_answer(text: str) -> bool:
+    """Whether a reply cannot be an answer: it is empty, a tool call, or the same words over and over."""
+    return not text.strip() or _is_tool_call(text) or is_babble(text)
+
+
+def is_babble(text: str) -> bool:
+    """Whether a text goes on and on with the same words."""
+    body = text.encode("utf-8", "replace")
+    return len(body) >= MIN_BABBLE_BYTES and len(zlib.compress(body)) < MAX_BABBLE_SHARE * len(body)
+
+
+def _is_tool_call(text: str) -> bool:
+    """Whether a text is the call of a tool that a model wrote out instead of making it: no answer, whatever it says."""
+    if _CALL_TAG.match(text.strip()):
+        return True
+    try:
+        value = json.loads(_WRAPPING.sub("", text.strip()).strip())
+    except ValueError:
+        return False
+    calls = value if isinstance(value, list) else [value]
+    return bool(calls) and all(isinstance(call, dict) and bool(_CALL_KEYS & call.keys()) for call in calls)

@@ -22,8 +22,7 @@ from nexi.apis.openwebui import OpenWebUISearch
 from nexi.apis.search.pack import RankedHit
 from nexi.apis.search.routes import service_of
 from nexi.apis.search.schema import LANGUAGE, MAX_ITEMS, MAX_QUERY_CHARS, Limits, SearchRequest, clean_query, read_language
-from nexi.structured.bodies import schema_of
-from nexi.structured.schema_check import object_schema
+from nexi.structured.schema_check import object_schema, schema_of
 from nexi.types import Query
 from nexi.web.contract import Contract
 from nexi.web.payload import json_reply

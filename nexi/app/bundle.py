@@ -19,9 +19,8 @@ from urllib.parse import quote
 
 from nexi.errors import StoreError
 from nexi.files import create_private_file, make_private_directory, store_error
-from nexi.runs.directory import RunDirectory
+from nexi.runs.directory import RunDirectory, describe_damage
 from nexi.runs.log_format import RUN_ID, digests_in, seal_record, try_unseal, unseal_line
-from nexi.runs.repair import describe_damage
 from nexi.types import content_digest
 
 REDACTED = "[redacted]"

@@ -32,8 +32,7 @@ from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools.specs import LOCAL_SEARCH, SPECS
-from nexi.tools.summaries import MAX_SUMMARY_TOKENS
-from nexi.tools.toolbox import Toolbox
+from nexi.tools.toolbox import MAX_SUMMARY_TOKENS, Toolbox
 from nexi.types import Hit, Page, PageView
 
 MAX_EXTRACT_BYTES = 60_000

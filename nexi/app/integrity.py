@@ -7,9 +7,8 @@ from contextlib import suppress
 
 from nexi.errors import StoreError
 from nexi.events import Fact, RunFinished, RunResumed, SourceNumbered, Warned
-from nexi.runs.directory import RunDirectory
+from nexi.runs.directory import LogRepair, RunDirectory, describe_damage
 from nexi.runs.log_format import DamagedLogError
-from nexi.runs.repair import LogRepair, describe_damage
 from nexi.urls import is_web_url
 
 _NOT_INDEXED = ("not_indexed", "store")  # the codes of warnings that a page did not get into the knowledge base

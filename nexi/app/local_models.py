@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from nexi.config import Config
 from nexi.errors import LLMError
-from nexi.llm.hour import server_time
-from nexi.llm.local import PORTS, LocalServer, describe_server, find_servers
+from nexi.llm.local import PORTS, LocalServer, describe_server, find_servers, server_time
 
 __all__ = ["PORTS", "LocalServer", "describe_server", "find_servers", "list_endpoint_models", "server_time"]
 

@@ -11,7 +11,7 @@ from nexi.budget import Budget, Meter
 from nexi.errors import FetchError
 from nexi.ports import ContentFetcher, Emit
 from nexi.reader import Reader
-from nexi.runs.pages import MemoryPages
+from nexi.runs.directory import MemoryPages
 from nexi.runs.session import Session
 from nexi.tasks import run_in_group
 from nexi.types import FetchLimits, Page

@@ -20,14 +20,12 @@ from nexi.events import Fact, PageFetched, RunResumed, SourceNumbered
 from nexi.model import MeteredLLM
 from nexi.ports import Emit
 from nexi.reader import rebuild_page
-from nexi.research.gate import PlanGate
+from nexi.research.evaluator import Section
 from nexi.research.orchestrator import Orchestrator
-from nexi.research.outline import LENGTHS, Section, choose_evidence
-from nexi.research.planner import Agenda, PlanningContext, render_conversation, split_question
-from nexi.research.reducer import fold
-from nexi.research.researcher import SharedResearchContext
-from nexi.research.state import MAX_PARALLEL_RESEARCHERS
-from nexi.research.tools import LOCAL_SEARCH, ContextUsage, ResearchToolbox, build_specs
+from nexi.research.planner import Agenda, PlanGate, PlanningContext, render_conversation, split_question
+from nexi.research.researcher import LOCAL_SEARCH, ContextUsage, ResearchToolbox, SharedResearchContext, build_specs
+from nexi.research.sections import LENGTHS, choose_evidence
+from nexi.research.state import MAX_PARALLEL_RESEARCHERS, fold
 from nexi.runs.session import Session
 from nexi.tasks import catch_error, raise_error
 from nexi.text.scope import plausible_day

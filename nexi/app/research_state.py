@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nexi.research.gate import edit_agenda
-from nexi.research.planner import Agenda
-from nexi.research.reducer import fold, reduce
-from nexi.research.state import MAX_TASKS, UNITS_PER_RESEARCHER, Researcher, ResearchState
+from nexi.research.planner import Agenda, edit_agenda
+from nexi.research.state import MAX_TASKS, UNITS_PER_RESEARCHER, Researcher, ResearchState, fold, reduce
 
 __all__ = ["MAX_TASKS", "UNITS_PER_RESEARCHER", "ResearchState", "Researcher", "edit_tasks", "fold", "reduce"]
 

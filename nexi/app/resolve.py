@@ -18,7 +18,7 @@ from nexi.llm.openai.prices import price_of, price_table
 from nexi.net.addresses import is_loopback_url
 from nexi.notices import Notice
 from nexi.ports import Clock
-from nexi.research.gate import CostEstimate, estimate_cost
+from nexi.research.planner import CostEstimate, estimate_cost
 from nexi.routing.table import SERVICES
 from nexi.types import Approach
 

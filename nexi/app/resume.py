@@ -26,9 +26,9 @@ from nexi.config import Config
 from nexi.errors import LLMError, NexiError, StoreError
 from nexi.model import NOT_ASKED
 from nexi.ports import RunStore
+from nexi.runs.directory import count_lost_facts, describe_damage
 from nexi.runs.log_format import ReadLog
 from nexi.runs.recording import Pace
-from nexi.runs.repair import count_lost_facts, describe_damage
 from nexi.runs.session import Session
 from nexi.structured.json_reader import as_mapping
 from nexi.types import Message, Reply, StopReason, ToolSpec

@@ -38,7 +38,7 @@ from nexi.urls import hit_key
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
-    from nexi.research.gate import PlanGate
+    from nexi.research.planner import PlanGate
 
 STOP_POLL_S = 0.5
 OnEvent: TypeAlias = Callable[[events.Event], object]

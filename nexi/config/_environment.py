@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nexi.config._names import EXTRACTIVE, JUDGE_VARIABLE, KEY_VARIABLES
-from nexi.config._values import freeze_value
+from nexi.config._values import EXTRACTIVE, JUDGE_VARIABLE, KEY_VARIABLES, freeze_value
 from nexi.config.fields import CHECKS, DECLARATIONS, FIELD_VARIABLES, Settings
 from nexi.errors import ConfigError
 

@@ -11,11 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from nexi.config._files import load_config, save_config
-from nexi.config._names import PLACE_VARIABLES
-from nexi.config._values import complete_url, mask_key, parse_site
+from nexi.config._values import PLACE_VARIABLES, complete_url, mask_key, parse_site
 from nexi.config.fields import CHECKS
-from nexi.config.settings import Config
+from nexi.config.settings import Config, load_config, save_config
 from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_url
 

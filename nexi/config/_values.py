@@ -1,14 +1,49 @@
-"""Values of settings: how they are kept, how they stand in JSON, and what may be shown."""
+"""Constants of the configuration, and values of settings: how they are kept, how they stand in JSON, and what may be shown."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypedDict
 from urllib.parse import SplitResult, urlsplit
 
-from nexi.config._names import KEY_HOSTS, Keys
+EndpointRole: TypeAlias = Literal["answer", "extract", "judge"]
+Keys: TypeAlias = tuple[str, ...]
+DEFAULT_BASE_URL = "https://openrouter.ai/api/v1"
+EXTRACTIVE = "extractive"
+ROLES: tuple[EndpointRole, ...] = ("answer", "extract", "judge")
+OLD_NAMES = {"max_timeout": "time_target"}
+KEYED_BACKENDS = ("jina", "tavily", "brave", "exa", "serper", "firecrawl")
+KEY_HOSTS = {"openrouter.ai": "openrouter", "api.openai.com": "openai"}
+_KEY_OWNERS = ("openai", "openrouter", *KEYED_BACKENDS, "stackexchange", "qdrant")
+KEY_VARIABLES = {**{owner: f"{owner.upper()}_API_KEY" for owner in _KEY_OWNERS}, "embedding": "NEXI_EMBEDDING_API_KEY"}
+JUDGE_VARIABLE = "MODEL_CHOICE"
+PLACE_VARIABLES = ("NEXI_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "USERPROFILE")
+
+
+class EffortLevel(TypedDict):
+    max_iter: int
+    description: str
+
+
+EFFORT_LEVELS: dict[str, EffortLevel] = {
+    "s": {"max_iter": 8, "description": "Quick search"},
+    "m": {"max_iter": 16, "description": "Balanced"},
+    "l": {"max_iter": 32, "description": "Thorough research"},
+}
+
+
+@cache
+def _read_service_names() -> dict[str, str]:
+    names: dict[str, str] = json.loads(Path(__file__).with_name("service_names.json").read_bytes())
+    return names
+
+
+def name_service(backend: str) -> str:
+    return _read_service_names().get(backend, backend.capitalize())
 
 
 def freeze_value(value: Any) -> Any:

@@ -1,17 +1,30 @@
-"""Config: the settings, and what follows from them. A value, built once and passed whole."""
+"""Config: the settings, and what follows from them. A value, built once and passed whole.
+
+It is loaded from the file, overridden by the environment, with notes for the user, and saved with the content that is not ours.
+The prompts of one search are made of it, with the instructions and prompt files of the user.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from nexi.config import _names
-from nexi.config._checks import quote_value
-from nexi.config._environment import nexi_cache, nexi_home, override_roles
-from nexi.config._names import DEFAULT_BASE_URL, EXTRACTIVE, OLD_NAMES, ROLES, EndpointRole, Keys
+from nexi.config._environment import nexi_cache, nexi_home, override_roles, read_keys, read_overlay
 from nexi.config._values import (
+    DEFAULT_BASE_URL,
+    EFFORT_LEVELS,
+    EXTRACTIVE,
+    KEY_VARIABLES,
+    KEYED_BACKENDS,
+    OLD_NAMES,
+    ROLES,
+    EndpointRole,
+    Keys,
     deduplicate_keys,
     find_key_owner,
     hide_password,
@@ -21,12 +34,33 @@ from nexi.config._values import (
     parse_site,
     to_json_value,
 )
-from nexi.config.fields import DECLARATIONS, SAVED, UNSAVED, Settings, describe_unknown_keys, find_problems, suggest_fix
-from nexi.errors import ConfigError
+from nexi.config.fields import (
+    ALWAYS_SAVED,
+    CHECKS,
+    DECLARATIONS,
+    SAVED,
+    UNSAVED,
+    Origin,
+    Settings,
+    describe_unknown_keys,
+    find_problems,
+    quote_value,
+    refuse_problems,
+)
+from nexi.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from nexi.net.trust import Trust
 
+EMBEDDING_MODEL = "text-embedding-3-small"
+EMBEDDING_LIBRARIES = ("e5:", "minilm:", "model2vec:", "fastembed:")  # prefixes of models that run on this machine
+FREE_BACKENDS = ("services",)
+ALWAYS = "always"  # value of serve_token
+GUEST_PERSON = "guest"  # whose files are those of callers that a server does not know
+GUEST_KEEP_DAYS = 1
+PRIVATE_BACKENDS = ("ripgrep",)  # they search files of the owner
+EDIT_FIX = "run `nexi --edit-config` to fix it, or delete the file to start from the defaults"
+MAX_FILE_BYTES = 1_000_000
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -86,8 +120,7 @@ class Config(Settings):
         """Every field of Settings by name. `max_timeout` is the old name of `time_target`. Raises ConfigError."""
         old = {new: values.pop(name) for name, new in OLD_NAMES.items() if name in values}
         values = {**{name: value for name, value in old.items() if value is not None}, **values}
-        if problems := find_problems(values):
-            raise ConfigError("a setting cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
+        refuse_problems("a setting cannot be used", find_problems(values))
         for name in values.keys() & DECLARATIONS.keys():
             values[name] = DECLARATIONS[name].normalize(values[name])
         if values.get("home") is not None:
@@ -106,8 +139,7 @@ class Config(Settings):
     def from_dict(cls, data: Mapping[str, Any]) -> Config:
         """Build a Config; absent settings have their defaults, unknown ones become notes. Raises ConfigError."""
         problems = find_problems(data) if isinstance(data, Mapping) else [f"it must be an object (got {quote_value(data)})"]
-        if problems:
-            raise ConfigError("the configuration cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
+        refuse_problems("the configuration cannot be used", problems)
         return cls(**select_settings(data), notes=tuple(describe_unknown_keys(data)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -119,8 +151,7 @@ class Config(Settings):
         """A copy in which these settings win; None changes nothing. Raises ConfigError."""
         values = {OLD_NAMES.get(k, k): v for k, v in changes.items() if v is not None}
         problems = find_problems(values) + describe_unknown_keys({k: v for k, v in values.items() if k not in UNSAVED})
-        if problems:
-            raise ConfigError("a setting cannot be used", cause="; ".join(problems), fix=suggest_fix(problems))
+        refuse_problems("a setting cannot be used", problems)
         current = {f.name: getattr(self, f.name) for f in fields(self)}
         return Config(**{**current, "roles": override_roles(self.roles, values), **values})
 
@@ -141,7 +172,7 @@ class Config(Settings):
 
     @property
     def embedding_library(self) -> str:
-        return self.embedding_model if self.embedding_model.startswith(_names.EMBEDDING_LIBRARIES) else ""
+        return self.embedding_model if self.embedding_model.startswith(EMBEDDING_LIBRARIES) else ""
 
     def embedding_endpoint(self) -> Endpoint | None:
         """Where texts are turned into vectors; None if no endpoint is set. A model alone means the main address."""
@@ -150,7 +181,7 @@ class Config(Settings):
             return None
         own = next(iter(self.keys_for("embedding")), "")
         keys = self._endpoint_keys(base_url, {"api_key": own, "base_url": self.embedding_base_url})
-        return Endpoint(base_url, keys, self.embedding_model or _names.EMBEDDING_MODEL, self.max_context)
+        return Endpoint(base_url, keys, self.embedding_model or EMBEDDING_MODEL, self.max_context)
 
     def _endpoint_keys(self, base_url: str, part: Mapping[str, Any]) -> Keys:
         """A key goes with the address it was set for; any other address gets only keys that are known to be its own."""
@@ -205,7 +236,7 @@ class Config(Settings):
             return names
         if self.searxng_url or self.searxng_instances:
             return ("searxng",)
-        others = tuple(name for name in _names.KEYED_BACKENDS if self.keys_for(name)) or _names.FREE_BACKENDS
+        others = tuple(name for name in KEYED_BACKENDS if self.keys_for(name)) or FREE_BACKENDS
         return ("searxng", *others) if self.searxng_autostart else others
 
     def searxng_urls(self) -> tuple[str, ...]:
@@ -234,7 +265,7 @@ class Config(Settings):
         """The settings as JSON values for people and logs: keys are masked, addresses have no password."""
         data = {name: declaration.mask(getattr(self, name)) for name, declaration in DECLARATIONS.items()}
         if self.origin.env_keys:
-            data["environment_keys"] = {_names.KEY_VARIABLES[k]: mask_key(v) for k, v in self.origin.env_keys.items()}
+            data["environment_keys"] = {KEY_VARIABLES[k]: mask_key(v) for k, v in self.origin.env_keys.items()}
         return data
 
     # Places
@@ -249,9 +280,9 @@ class Config(Settings):
 
     def for_guests(self) -> Config:
         """The config for callers whom a server does not know: the web alone, and files of their own, kept for a day."""
-        chain = tuple(name for name in parse_names(self.search_backend) if name not in _names.PRIVATE_BACKENDS)
+        chain = tuple(name for name in parse_names(self.search_backend) if name not in PRIVATE_BACKENDS)
         return self.override(
-            person=_names.GUEST_PERSON,
+            person=GUEST_PERSON,
             search_backend=chain,
             knowledge=False,
             qdrant_url="",
@@ -262,16 +293,16 @@ class Config(Settings):
             tools=(),
             system_prompt="",
             share=False,
-            runs_keep_days=min(self.runs_keep_days, _names.GUEST_KEEP_DAYS),
+            runs_keep_days=min(self.runs_keep_days, GUEST_KEEP_DAYS),
         )
 
     @property
     def always_wants_token(self) -> bool:
-        return self.serve_token == _names.ALWAYS
+        return self.serve_token == ALWAYS
 
     @property
     def is_for_guests(self) -> bool:
-        return self.person == _names.GUEST_PERSON
+        return self.person == GUEST_PERSON
 
     @property
     def personal_dir(self) -> Path:
@@ -310,3 +341,141 @@ class Config(Settings):
 
 
 DEFAULT_CONFIG: dict[str, Any] = Config().to_dict()
+
+
+def load_config(path: Path | str | None = None, env: Mapping[str, str] | None = None) -> Config:
+    """Load the file, overridden by the environment. A missing file is no error; an unusable one is. Raises ConfigError."""
+    # with a path, all other files are beside it, unless NEXI_HOME is set
+    env = os.environ if env is None else env
+    place = Path(path).absolute() if path is not None else None
+    home = nexi_home(env) if place is None or env.get("NEXI_HOME", "").strip() else place.parent
+    cache = nexi_cache(env) if place is None else home / "cache"
+    place = place or home / "config.json"
+    data = read_file(place)
+    if problems := find_problems(data):
+        raise ConfigError(f"{place} has settings that cannot be used", cause="; ".join(problems), fix=EDIT_FIX)
+    settings = select_settings(data)
+    overlay = read_overlay(env, settings.get("roles") or {})
+    origin = Origin(place, data, overlay, read_keys(env), home, cache)
+    config = Config(**{**settings, **overlay}, home=home, origin=origin)
+    return replace(config, notes=tuple(_find_notes(config)))
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The object in the file; empty where there is no file."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ValueError("it is not a regular file")  # noqa: TRY301 - as a file that cannot be opened
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or str(error)
+        fix = f"make {path} a file that you may read, or set NEXI_HOME to another folder"
+        raise ConfigError(f"{path} cannot be read", cause=cause, fix=fix) from error
+    if len(raw) > MAX_FILE_BYTES:
+        raise ConfigError(f"{path} is too large", cause=f"it has more than {MAX_FILE_BYTES:,} bytes", fix=EDIT_FIX)
+    try:
+        data = json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        cause = f"byte {error.start} does not belong there"
+        raise ConfigError(f"{path} is not UTF-8 text", cause=cause, fix=f"save it as UTF-8, or {EDIT_FIX}") from error
+    except json.JSONDecodeError as error:
+        cause = f"line {error.lineno}, column {error.colno}: {error.msg}"
+        raise ConfigError(f"{path} is not valid JSON", cause=cause, fix=EDIT_FIX) from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not valid JSON", cause=str(error), fix=EDIT_FIX) from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} is no configuration", cause=f"it holds {quote_value(data)} and not an object", fix=EDIT_FIX)
+    return data
+
+
+def _find_notes(config: Config) -> Iterator[str]:
+    """Warnings that stop nothing."""
+    origin = config.origin
+    yield from (f"{origin.path}: {problem}" for problem in describe_unknown_keys(origin.file))
+    roles = origin.file.get("roles") or {}
+    has_keys = any(origin.file.get(name) for name in ("api_key", "jina_key", "api_keys"))
+    has_keys = has_keys or any(role.get("api_key") for role in roles.values())
+    if has_keys and origin.path and os.name != "nt" and origin.path.exists() and origin.path.stat().st_mode & 0o077:
+        yield f"{origin.path} holds keys and other users can read it; run: chmod 600 {origin.path}"
+    if config.api_key and not config._is_explicit("api_key") and not config._file_key():
+        yield f"the api_key in {origin.path} is not sent to {parse_site(config.base_url)[1]}: it belongs to another address"
+    if "openai" in origin.env_keys and config.model != EXTRACTIVE and config.endpoint("answer").is_extractive:
+        yield (
+            "OPENAI_API_KEY is not used: it goes only to OpenAI or to an address you set; "
+            "for OpenAI set OPENAI_BASE_URL=https://api.openai.com/v1 and NEXI_MODEL"
+        )
+
+
+def save_config(config: Config, path: Path | str | None = None) -> Path:
+    """Write the settings atomically, readable by the owner only. Raises StoreError."""
+    # settings from the environment are not written, and unknown content of the file is kept
+    from nexi.files import replace_file
+
+    place = Path(path) if path is not None else config.config_path
+    before = config.origin.file
+    data = {k: v for k, v in before.items() if k not in CHECKS}
+    file_settings = select_settings(before)
+    for name, value in config.to_dict().items():
+        if name in config.origin.env and value == to_json_value(config.origin.env[name]):
+            value = file_settings.get(name, DEFAULT_CONFIG[name])
+        if name in ALWAYS_SAVED or name in file_settings or value != DEFAULT_CONFIG[name]:
+            data[name] = value
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    try:
+        place = place.resolve()
+        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(place, text.encode("utf-8", "backslashreplace"), is_durable=True)
+    except OSError as error:
+        fix = "check that the folder can be written and the disk is not full, or set NEXI_HOME to another folder"
+        raise StoreError(f"{place} was not saved", cause=error.strerror or str(error), fix=fix) from error
+    return place
+
+
+def change_config(changes: Mapping[str, Any], *, remove: Iterable[str] = (), path: Path | str | None = None) -> Path:
+    """Set and remove settings of the file, and leave the rest of it as it is. Raises ConfigError or StoreError."""
+    # the changed file is checked, so that an unusable setting can be corrected; the environment is not read
+    place = Path(path).absolute() if path is not None else nexi_home() / "config.json"
+    removals = {*remove, *changes}
+    if "base_url" in removals:
+        removals.add("page_base_url")
+    old = {name for name, new in OLD_NAMES.items() if new in removals}
+    data = {**{k: v for k, v in read_file(place).items() if k not in removals | old}, **changes}
+    problems = find_problems(data) + describe_unknown_keys({k: v for k, v in changes.items() if k not in CHECKS})
+    refuse_problems("nothing was changed", problems)
+    config = Config(**select_settings(data), home=place.parent, origin=Origin(place, data, home=place.parent))
+    return save_config(config, place)
+
+
+def read_file_settings(path: Path | None = None) -> dict[str, Any]:
+    """The settings of the file under their present names, unchecked. Raises ConfigError."""
+    return select_settings(read_file(path or nexi_home() / "config.json"))
+
+
+def get_system_prompt(effort: str, max_iter: int | None = None, *, today: str = "", config: Config | None = None) -> str:
+    """The system prompt of the answering model; the instructions in the config, if any, come first."""
+    if effort not in EFFORT_LEVELS:
+        raise ConfigError(f"there is no effort level {effort!r}", fix=f"use one of {', '.join(EFFORT_LEVELS)}")
+    level = EFFORT_LEVELS[effort]
+    most = level["max_iter"] if max_iter is None else max_iter
+    values = {"today": today or "unknown", "effort": effort, "description": level["description"], "max_iter": most}
+    if config and config.system_prompt.strip():
+        return _render_prompt("custom_system", config, instructions=config.system_prompt.strip(), **values)
+    return _render_prompt("system", config, **values)
+
+
+def get_compaction_prompt(original_query: str, content: str, target_words: int = 5000, *, config: Config | None = None) -> str:
+    return _render_prompt("compaction", config, original_query=original_query, content=content, target_words=target_words)
+
+
+def get_extractor_prompt(query: str, instructions: str = "", *, config: Config | None = None) -> str:
+    """The prompt for reading one page, which follows in the next message."""
+    return _render_prompt("extractor", config, query=query, instructions=instructions or "Answer the question.")
+
+
+def _render_prompt(name: str, config: Config | None, **values: object) -> str:
+    from nexi.prompts import render
+
+    return render(name, folder=config.prompts_dir if config else None, **values)

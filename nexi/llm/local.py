@@ -1,26 +1,30 @@
 """Model servers on this machine: which of Ollama, LM Studio, llama.cpp and others run here, their models and real windows.
 
 They are asked by plain HTTP to loopback, without proxy, redirect or key. No answer is believed to be well-formed, no model is
-called, and none is loaded.
+called, and none is loaded. Any server, here or elsewhere, can be asked for its time.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeGuard
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_url
+from nexi.net.trust import MACHINE, Trust
 from nexi.structured.json_reader import as_mapping, parse_json
 from nexi.tasks import gather_all
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["PORTS", "LocalServer", "describe_server", "find_servers"]
+__all__ = ["PORTS", "LocalServer", "describe_server", "find_servers", "server_time"]
 
 OLLAMA, LM_STUDIO, LLAMA_CPP = "Ollama", "LM Studio", "llama.cpp"
 OPENAI_COMPATIBLE = "OpenAI-compatible"
@@ -222,3 +226,17 @@ def _is_name(value: Any) -> TypeGuard[str]:
 
 def _as_size(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9 else None
+
+
+async def server_time(url: str, *, patience_s: float, proxy: str | None = None, trust: Trust = MACHINE) -> datetime | None:
+    """The time that a server believes it is, by the Date header of its answer; None where it names none or is out of reach."""
+    import httpx2
+
+    try:
+        verify = trust.context() or True
+        async with httpx2.AsyncClient(timeout=patience_s, trust_env=False, proxy=proxy or None, verify=verify) as client:
+            answer = await client.head(url)
+        then = parsedate_to_datetime(answer.headers.get("date", ""))
+    except (ConfigError, httpx2.HTTPError, httpx2.InvalidURL, ValueError, TypeError, OverflowError, ImportError):
+        return None
+    return (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)

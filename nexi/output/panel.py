@@ -1,6 +1,6 @@
 """Shows a research run: a panel with a line for each researcher on a terminal, plain lines elsewhere.
 
-All numbers come from the state that the reducer folds from the facts, so that this panel and the page agree.
+All numbers come from the state that is folded from the facts, so that this panel and the page agree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs a piece of research: asks the pure core what is next, does it, and commits what happened.
 
 Above, the assembly gives it ports and a log; below are planner, researchers and evaluator. It decides nothing that the
-reducer could: it starts tasks, waits, watches the limits, and has the report checked. A resumed run starts here with the state
+state could: it starts tasks, waits, watches the limits, and has the report checked. A resumed run starts here with the state
 folded from its log.
 """
 
@@ -24,12 +24,17 @@ from nexi.model import MeteredLLM
 from nexi.notices import Notice
 from nexi.ports import Clock, Emit
 from nexi.research import evaluator
-from nexi.research._sections import MAX_EVIDENCE_BYTES, TOKENS_PER_WORD, SectionWriter, list_findings, write_introduction
-from nexi.research.evaluator import CUT_OFF, EvaluationLimits, RoundJudgement
-from nexi.research.outline import MAX_SECTION_WORDS, Section
+from nexi.research.evaluator import CUT_OFF, EvaluationLimits, RoundJudgement, Section
 from nexi.research.planner import Agenda, PlanningContext, plan_by_parts, plan_research, split_question
-from nexi.research.reducer import next_step, reduce
 from nexi.research.researcher import ResearcherFactory, ResearcherTask, SharedResearchContext
+from nexi.research.sections import (
+    MAX_EVIDENCE_BYTES,
+    MAX_SECTION_WORDS,
+    TOKENS_PER_WORD,
+    SectionWriter,
+    list_findings,
+    write_introduction,
+)
 from nexi.research.state import (
     MAX_PARALLEL_RESEARCHERS,
     NEAR_LIMIT_SHARE,
@@ -42,6 +47,8 @@ from nexi.research.state import (
     ResearchState,
     StartStep,
     WaitStep,
+    next_step,
+    reduce,
 )
 from nexi.research.titles import make_heading, make_title
 from nexi.runs.recording import Recording

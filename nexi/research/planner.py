@@ -1,11 +1,13 @@
-"""The planner: divides a question into tasks that researchers can work on at the same time.
+"""The planner: divides a question into tasks that researchers can work on at the same time, and says what they may cost.
 
-The orchestrator above calls it once; below is a model behind its port. The reply is parsed leniently, and without a usable
-reply the parts of the question are the agenda, so planning never fails a run.
+The orchestrator above calls it once; below is a model behind its port. Without a usable reply the parts of the question are the
+agenda, so planning never fails a run. A held run waits at the gate until the user has settled the tasks; doors show the plan
+and pass on the decision. How the user is asked is not known here.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,10 +15,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.errors import LLMError
+from nexi.errors import LLMError, ResearchError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research.state import FIRST_RESEARCHERS, MAX_TASKS
+from nexi.research.state import EXTRA_ROUNDS, FIRST_RESEARCHERS, MAX_TASKS, TARGET_ROUNDS
 from nexi.structured.json_reader import parse_lenient
 from nexi.structured.schema_check import object_schema
 from nexi.text.parts import (
@@ -32,6 +34,10 @@ from nexi.text.sentences import sentence_bounds
 from nexi.text.words import STOP, content_words, find_names
 from nexi.types import Message
 
+CALLS_PER_RESEARCHER = (4, 9)  # at least and at most, as its phases allow
+PROMPT_TOKENS_PER_CALL = (3_000, 14_000)  # on average
+REPLY_TOKENS_PER_CALL = (150, 900)
+REPORT_TOKENS = (1_500, 6_000)
 MAX_TASK_CHARS = 2000
 MAX_PLAN_TOKENS = 1500
 MAX_CONVERSATION_CHARS = 6000
@@ -124,8 +130,17 @@ async def plan_research(question: str, llm: LLM, context: PlanningContext) -> Ag
 
 
 def plan_by_parts(question: str, context: PlanningContext, by: str = "built-in") -> Agenda:
-    """Make an agenda from the parts of the question, for a model that is too small to plan or that failed."""
-    return _build_fallback_agenda(_resolve_from_conversation(question, context.conversation), context.depth, by=by)
+    """Make an agenda of the question and its parts or names, for a model that is too small to plan or that failed."""
+    question = _resolve_from_conversation(question, context.conversation)
+    whole = _clean_task(question)
+    parts, names = split_question(question), find_names(question)
+    subject = find_subject(whole).split()
+    # "Amazon" alone is not what "Why does the Amazon rainforest burn" is about.
+    whole_names = [n for n in names if " " in n] or [n for n in names if n not in subject or subject[-1] == n]
+    candidates = [whole, *(parts if len(parts) > 1 else whole_names)]
+    tasks = list(dict.fromkeys(filter(None, map(_clean_task, candidates)))) or ["the question"]
+    complexity = context.depth or _complexity_for_tasks(1 + max(len(parts), min(len(names), MAX_NAMES)))
+    return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity, by)
 
 
 def _parse_agenda(text: str, depth: int = 0) -> Agenda | None:
@@ -154,19 +169,6 @@ def _parse_agenda(text: str, depth: int = 0) -> Agenda | None:
 
 def _complexity_for_tasks(tasks: int) -> int:
     return next((c for c, count in FIRST_RESEARCHERS.items() if tasks <= count), max(FIRST_RESEARCHERS))
-
-
-def _build_fallback_agenda(question: str, depth: int = 0, *, by: str = "fallback") -> Agenda:
-    """Make an agenda of the question and its parts, or of the names in a question of one part."""
-    whole = _clean_task(question)
-    parts, names = split_question(question), find_names(question)
-    subject = find_subject(whole).split()
-    # "Amazon" alone is not what "Why does the Amazon rainforest burn" is about.
-    whole_names = [n for n in names if " " in n] or [n for n in names if n not in subject or subject[-1] == n]
-    candidates = [whole, *(parts if len(parts) > 1 else whole_names)]
-    tasks = list(dict.fromkeys(filter(None, map(_clean_task, candidates)))) or ["the question"]
-    complexity = depth or _complexity_for_tasks(1 + max(len(parts), min(len(names), MAX_NAMES)))
-    return Agenda(tuple(tasks[: FIRST_RESEARCHERS[complexity]]), complexity, by)
 
 
 def split_question(question: str) -> list[str]:
@@ -322,3 +324,85 @@ def render_conversation(messages: Sequence[Message]) -> str:
     """Render earlier questions and answers, so that the model knows what "it" means."""
     spoken = [m for m in messages if m.role in ("user", "assistant") and m.content.strip()]
     return "\n\n".join(f"{QUESTION_PREFIX if m.role == 'user' else 'Answer: '}{m.content.strip()}" for m in spoken)
+
+
+class PlanGate:
+    """The gate of one run. `proposed` is the plan that waits for a decision, None while there is none."""
+
+    def __init__(self) -> None:
+        self.proposed: Agenda | None = None
+        self._decision: asyncio.Future[Agenda | None] | None = None
+
+    async def __call__(self, agenda: Agenda) -> Agenda | None:
+        """Wait for the decision on a plan: the agenda to research, or None to research nothing."""
+        self._decision = asyncio.get_running_loop().create_future()
+        self.proposed = agenda
+        try:
+            return await self._decision
+        finally:
+            self.proposed = None
+
+    def settle(self, tasks: Sequence[str] | None = None) -> Agenda:
+        """Accept the plan, with these tasks instead of the proposed ones if some are given. Raises ResearchError."""
+        agenda = self._require_proposal()
+        settled = agenda if tasks is None else edit_agenda(agenda, tasks)
+        self._resolve(settled)
+        return settled
+
+    def refuse(self) -> None:
+        """Reject the plan. Raises ResearchError."""
+        self._require_proposal()
+        self._resolve(None)
+
+    def _require_proposal(self) -> Agenda:
+        if self.proposed is None:
+            cause = "it is not made yet, or it was settled already"
+            fix = "follow the run's events: agenda_proposed says when it waits"
+            raise ResearchError("no plan waits here", cause=cause, fix=fix, code="no_plan")
+        return self.proposed
+
+    def _resolve(self, agenda: Agenda | None) -> None:
+        self.proposed = None
+        if self._decision and not self._decision.done():
+            self._decision.set_result(agenda)
+
+
+def edit_agenda(agenda: Agenda, tasks: Sequence[str]) -> Agenda:
+    """Replace the tasks of a plan by the user's. Raises ResearchError if they cannot be used."""
+    edited = tuple(dict.fromkeys(" ".join(task.split()) for task in tasks if task.strip()))
+    if not 1 <= len(edited) <= MAX_TASKS:
+        raise _bad_plan(f"it has {len(edited)} tasks, and a plan has 1 to {MAX_TASKS}")
+    if longest := max((len(task) for task in edited if len(task) > MAX_TASK_CHARS), default=0):
+        raise _bad_plan(f"a task has {longest:,} characters, and at most {MAX_TASK_CHARS:,} are taken")
+    return agenda if edited == agenda.tasks else replace(agenda, tasks=edited, by="user")
+
+
+def _bad_plan(cause: str) -> ResearchError:
+    return ResearchError("the plan cannot be used", cause=cause, fix="name other tasks, one question each", code="bad_plan")
+
+
+class CostEstimate(Struct, frozen=True):
+    """Low and high: model calls, tokens, and US dollars where prices are known."""
+
+    calls: tuple[int, int]
+    tokens: tuple[int, int]
+    cost: tuple[float, float] | None = None
+
+    def describe(self) -> str:
+        tokens = " to ".join(f"{n / 1e6:.1f} M" if n >= 1_000_000 else f"{n // 1000} k" for n in self.tokens)
+        text = f"about {self.calls[0]} to {self.calls[1]} model calls and {tokens} tokens"
+        return text if self.cost is None else f"{text}, ${self.cost[0]:.2f} to ${self.cost[1]:.2f}"
+
+
+def estimate_cost(complexity: int, tasks: int, window: int, price: tuple[float, float] | None = None) -> CostEstimate:
+    """Estimate an agenda of this many tasks; `price` is in dollars per million tokens, of input and output."""
+    later = TARGET_ROUNDS[complexity] + EXTRA_ROUNDS - 1
+    researchers = (tasks, tasks + later * max(1, FIRST_RESEARCHERS[complexity] // 2))
+    calls = tuple(r * c + n + 1 for r, c, n in zip(researchers, CALLS_PER_RESEARCHER, (1, later + 1), strict=True))
+    prompts = tuple(c * min(p, window) for c, p in zip(calls, PROMPT_TOKENS_PER_CALL, strict=True))
+    replies = tuple(c * r + t for c, r, t in zip(calls, REPLY_TOKENS_PER_CALL, REPORT_TOKENS, strict=True))
+    cost = None
+    if price is not None:
+        low, high = ((p * price[0] + r * price[1]) / 1e6 for p, r in zip(prompts, replies, strict=True))
+        cost = (low, high)
+    return CostEstimate((calls[0], calls[1]), (prompts[0] + replies[0], prompts[1] + replies[1]), cost)

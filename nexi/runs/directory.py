@@ -1,11 +1,16 @@
-"""All runs of one home: made, reopened, listed, stopped, removed and pruned. They share the page texts in `pages/`."""
+"""All runs of one home: made, reopened, listed, stopped, repaired, removed and pruned. They share the page texts in `pages/`.
+
+The directory makes the logs that `log` writes. Page texts, kept by their content hash, are on disk or in memory; `app` hands
+them out as the port PageStore.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,20 +19,89 @@ from msgspec import Struct, structs
 
 from nexi import files
 from nexi.errors import StoreError
-from nexi.ports import Clock
+from nexi.events import Fact, PageFetched, RunStarted, Warned, decode, is_fact
+from nexi.ports import Clock, PageStore
 from nexi.runs import log_format
 from nexi.runs.log import FileRunLog
 from nexi.runs.log_format import DamagedLogError, ReadLog, RunSummary
-from nexi.runs.pages import FilePages, size_of
-from nexi.runs.repair import LogRepair, salvage_log
 from nexi.text.words import contains_words
+from nexi.types import content_digest
 
-__all__ = ["RunDirectory", "RunSummary"]
+__all__ = ["FilePages", "LogRepair", "MemoryPages", "RunDirectory", "RunSummary", "count_lost_facts", "describe_damage"]
 
 _ATTEMPTS = 100
 _POLL_S = 0.2
 _PAGE_GRACE = timedelta(hours=1)  # a page is put before the fact that names it, so young ones are left alone
 _CLOCK_TOLERANCE = timedelta(hours=1)
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+LOST_FACT = "log_damaged"  # the code of the warning that a repair writes in the place of a fact it could not verify
+
+
+class FilePages:
+    """Texts by content hash: `pages/ab/abcdef….txt`."""
+
+    def __init__(self, pages_dir: Path) -> None:
+        self.root = pages_dir
+
+    async def put(self, text: str) -> str:
+        """Keep a text; it is on the disk when this returns, so that a fact may name it. Raises StoreError."""
+        return await asyncio.to_thread(self._put, text)
+
+    async def get(self, digest: str) -> str | None:
+        """The text, or None when it is absent or no longer what its name says."""
+        return await asyncio.to_thread(self.read_text, digest)
+
+    def path_of(self, digest: str) -> Path:
+        return self.root / digest[:2] / f"{digest}.txt"
+
+    def _put(self, text: str) -> str:
+        data, digest = text.encode("utf-8", "surrogatepass"), content_digest(text)
+        path = self.path_of(digest)
+        with files.translate_os_errors("Could not keep the text of a page", self.root):
+            if self.read_text(digest) is not None:
+                os.utime(path)
+                files.sync_directory(path.parent)  # another process may have renamed it a moment ago
+            else:
+                if not path.parent.is_dir():
+                    files.make_private_directory(path.parent)
+                    files.sync_directory(self.root)
+                    files.sync_directory(self.root.parent)
+                files.replace_file(path, data, is_durable=True)
+        return digest
+
+    def read_text(self, digest: str) -> str | None:
+        """What `get` returns, for code that is already in a thread."""
+        if not _DIGEST.fullmatch(digest):
+            return None
+        try:
+            text = self.path_of(digest).read_bytes().decode("utf-8", "surrogatepass")
+        except (OSError, UnicodeDecodeError):
+            return None
+        return text if content_digest(text) == digest else None
+
+
+class MemoryPages:
+    """Page texts that last as long as the process."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    async def put(self, text: str) -> str:
+        digest = content_digest(text)
+        self._texts[digest] = text
+        return digest
+
+    async def get(self, digest: str) -> str | None:
+        return self._texts.get(digest)
+
+
+class LogRepair(Struct, frozen=True):
+    """A log that was repaired: how many facts were saved, which numbers are lost, and where the damaged file is."""
+
+    run: str
+    facts: int
+    lost: tuple[int, ...]
+    kept_aside: str
 
 
 class PruneReport(Struct, frozen=True):
@@ -131,7 +205,7 @@ class RunDirectory:
             with suppress(DamagedLogError):
                 log_format.parse_log(run_id, data)
                 return None
-            (repaired_log, facts, lost), number = salvage_log(run_id, data, self._clock.now()), 1
+            (repaired_log, facts, lost), number = _salvage_log(run_id, data, self._clock.now()), 1
             while (aside := path.with_name(f"log.damaged-{number}.jsonl")).exists():
                 number += 1
             files.replace_file(aside, data, is_durable=True)
@@ -216,7 +290,7 @@ class RunDirectory:
         page_files = [*self.pages.root.glob("??/*.txt"), *self.pages.root.glob("??/.*.tmp")]  # and what a crash left of them
         newest = self._clock.now() - _PAGE_GRACE
         pages = [path for path in page_files if path.stem not in named_digests and _modification_time(path) < newest]
-        byte_count = sum(run.size for run in removals) + sum(map(size_of, pages))
+        byte_count = sum(run.size for run in removals) + sum(map(_size_of, pages))
         with files.translate_os_errors("Could not remove old pages", self.pages.root):
             for path in pages:
                 path.unlink(missing_ok=True)
@@ -229,7 +303,7 @@ class RunDirectory:
         named_digests: set[str] = set()
         for run in self.list_runs():
             digests = self._named_digests(run.id)
-            cost = run.size + sum(size_of(self.pages.path_of(digest)) for digest in digests - named_digests)
+            cost = run.size + sum(_size_of(self.pages.path_of(digest)) for digest in digests - named_digests)
             is_kept = (self._run_folder(run.id) / "keep").exists()
             if run.state != "running" and not is_kept and (cost > room or self._creation_time(run) < oldest):
                 removals.append(run)
@@ -262,7 +336,7 @@ class RunDirectory:
         header = log_format.try_unseal(lines[0])
         first, last = (log_format.try_unseal(line).get("fact", {}) for line in lines[1:])
         is_running = (not header or last.get("kind") not in log_format.ENDED_STATES) and self.is_running(run_id)
-        size = sum(map(size_of, path.parent.glob("*")))
+        size = sum(map(_size_of, path.parent.glob("*")))
         return log_format.summarise_run(run_id, str(header.get("created", "")), size, first, last, is_running=is_running)
 
     def _creation_time(self, run: RunSummary) -> datetime:
@@ -298,3 +372,67 @@ def _modification_time(path: Path) -> datetime:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except OSError:
         return datetime.max.replace(tzinfo=UTC)
+
+
+def _salvage_log(run_id: str, data: bytes, now: datetime) -> tuple[bytes, int, tuple[int, ...]]:
+    """A sound log of every line that can be verified, how many facts it has, and the numbers of those that are lost, each of
+    which a warning takes, so that no other fact moves."""
+    first, *rest = data.split(b"\n")
+    header = log_format.try_unseal(first)
+    facts: dict[int, bytes] = {}  # lines that are whole facts by their checksum, under their numbers, in rising order
+    for row in rest:
+        record = log_format.try_unseal(row)
+        if isinstance(place := record.get("n"), int) and place > next(reversed(facts), 0):
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                if is_fact(decode(record["fact"])):
+                    facts[place] = row
+    moment, elapsed = now, 0.0
+    lines, lost = [first + b"\n"], []
+    if not header:
+        first_record = log_format.unseal_line(next(iter(facts.values()))) if facts else {}
+        lines = [log_format.encode_header(run_id, log_format.parse_moment(str(first_record.get("t", ""))) or now)]
+    for number in range(1, max(facts, default=0) + 1):
+        if line := facts.get(number):
+            record = log_format.unseal_line(line)
+            moment = log_format.parse_moment(str(record.get("t", ""))) or moment
+            elapsed = float(record.get("s") or elapsed)
+            lines.append(line + b"\n")
+        else:
+            warning = Warned(LOST_FACT, f"fact {number} of this log was damaged and is lost")
+            lines.append(log_format.encode_fact(number, moment, elapsed, warning))
+            lost.append(number)
+    return b"".join(lines), len(facts), tuple(lost)
+
+
+def count_lost_facts(facts: Iterable[Fact]) -> int:
+    """How many facts of a log were lost when it was repaired."""
+    return sum(isinstance(fact, Warned) and fact.code == LOST_FACT for fact in facts)
+
+
+def describe_damage(pages: PageStore, facts: Sequence[Fact]) -> str:
+    """What a run has lost of its log and its page texts, empty where it is whole; only files can lose a text unseen."""
+    losses = []
+    if isinstance(pages, FilePages):
+        names: list[str] = []
+        for fact in facts:
+            conversation = fact.settings.get("conversation") if isinstance(fact, RunStarted) else None
+            if isinstance(fact, PageFetched):
+                names += (fact.digest, fact.links)
+            elif isinstance(conversation, Mapping):
+                names.append(str(conversation.get("digest") or ""))
+        digests = dict.fromkeys(filter(None, names))
+        lost = [pages.path_of(digest) for digest in digests if pages.read_text(digest) is None]
+        missing, changed = [path for path in lost if not path.exists()], [path for path in lost if path.exists()]
+        counts = [f"{len(paths)} {kind}" for paths, kind in ((missing, "missing"), (changed, "changed")) if paths]
+        if lost:
+            losses.append(f"of the {len(digests)} page texts it read, {' and '.join(counts)}: {(missing + changed)[0]}")
+    if lost_facts := count_lost_facts(facts):
+        losses.append(f"{lost_facts} of its facts were damaged and are lost")
+    return "; ".join(losses)
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,30 +1,79 @@
 """A conversation of runs that share messages, citation numbers and pages.
 
 The agent loop reads and writes it, follow-ups inherit it. It also holds the fetch policy: the URLs that may be fetched because
-they came verbatim from the user, a search hit or a link on a fetched page.
+they came verbatim from the user, a search hit or a link on a fetched page; and the private texts that no query may repeat.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from msgspec.structs import replace
 
 from nexi.answers.citations import MARKER_NUMBER, CitationBook, renumber_markers
-from nexi.runs.private import PrivateTexts, normalise_words
 from nexi.text.chunking import LongText
+from nexi.text.words import STOP, find_words, has_unspaced
 from nexi.types import Hit, Message, Page, PageView, Paper, content_digest
 from nexi.urls import find_urls, hit_key, is_web_url, parse
 
 MAX_ALLOWED_URLS = 20_000
 MAX_PAGES_PER_HOST = 4  # once private text is in the conversation: which pages are read can spell it
+WORDS_IN_A_ROW = 3
+LETTERS_IN_A_ROW = 6  # of a script without spaces
+MIN_CODE_CHARS = 5
 
+_TOKEN = re.compile(r"(?:[^\s,;()\[\]{}<>\"'`|]|(?<=\d),(?=\d))+")
+_CODE = re.compile(r"(?=.*\d).{5,}|(?=.*[A-Z]{2})(?=.+[-_./:+=]).{8,}|.+@.+|.{20,}", re.DOTALL)
 _PAGE_HEAD = re.compile(rf"\[({MARKER_NUMBER})\](?= (?:https?|file)://)")  # of a page in the result of a tool
 
 UNKNOWN_URL = "refused: this URL came from no search result, no page that was read, and not from the user"
 PRIVATE_LINK = "refused: a private file was read, so links on pages are not followed; read a page that a search returned"
 PRIVATE_HOST = f"refused: a private file was read, and {MAX_PAGES_PER_HOST} pages of this host have been read since"
+
+
+class PrivateTexts:
+    """What a conversation has read in files of this machine, and whether a query repeats it; researchers of a run share it.
+
+    A page on the web can tell a model to search for what it has read in a private note, and a search service is a stranger.
+    What is recognised is a quotation: words in a row, and codes, numbers and addresses. A paraphrase is not.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._words = " "
+        self._codes: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._seen)
+
+    def add(self, text: str) -> None:
+        if text in self._seen:
+            return
+        self._seen.add(text)
+        self._words += f"{_normalise_words(text)} "
+        codes = filter(_CODE.fullmatch, (match.strip(".:!?*_") for match in _TOKEN.findall(text)))
+        for words in (find_words(code.casefold()) for code in codes):
+            self._codes.update(word for word in words if len(word) >= MIN_CODE_CHARS)
+            if len(words) > 1:  # 12,500 can be written as two words or as one; three in a row are recognised anyway
+                self._codes.update((" ".join(words), "".join(words)))
+
+    def find_quotation(self, query: str, is_public: Callable[[str], bool]) -> str:
+        """The first words of a query that quote these texts; "" for none. `is_public` knows what others have said."""
+        words = find_words(query.casefold())
+        return next((quotation for quotation in self._quotations(words) if not is_public(quotation)), "")
+
+    def _quotations(self, words: list[str]) -> Iterator[str]:
+        yield from (word for word in words if word in self._codes)
+        yield from (pair for pair in map(" ".join, pairwise(words)) if pair in self._codes)
+        for start in range(len(words) - WORDS_IN_A_ROW + 1):
+            row = words[start : start + WORDS_IN_A_ROW]
+            if f" {' '.join(row)} " in self._words and not all(word in STOP for word in row):
+                yield " ".join(row)
+        for word in filter(has_unspaced, words):
+            rows = (word[start : start + LETTERS_IN_A_ROW] for start in range(len(word) - LETTERS_IN_A_ROW + 1))
+            yield from (row for row in rows if row in self._words)
 
 
 class Session:
@@ -159,7 +208,7 @@ class Session:
         public = [page.text for page in self.pages.values() if is_web_url(page.url)]
 
         def is_public(words: str) -> bool:
-            return any(f" {words} " in f" {normalise_words(text)} " or words in text for text in (question, *public))
+            return any(f" {words} " in f" {_normalise_words(text)} " or words in text for text in (question, *public))
 
         return self.private.find_quotation(query, is_public)
 
@@ -193,3 +242,8 @@ def _normalise_url(url: str) -> str:
     """Normalise a web URL as a browser does, without its fragment; "" for other URLs."""
     # nothing else is dropped: a parameter added to an allowed URL could leak data
     return parse(url).href.partition("#")[0] if is_web_url(url) else ""
+
+
+def _normalise_words(text: str) -> str:
+    """The words of a text in lower case, one blank between two."""
+    return " ".join(find_words(text.casefold()))

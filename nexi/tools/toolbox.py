@@ -1,4 +1,4 @@
-"""The tools of one run: a call is checked and run, and its result is rendered for the model.
+"""The tools of one run: a call is checked and run, and its result is rendered as the JSON that the model sees.
 
 Policy is enforced here: arguments are checked against the schema, a URL is fetched only if it came verbatim from the user, a
 hit or a fetched page, and no configured key is sent in a query or URL.
@@ -7,6 +7,7 @@ hit or a fetched page, and no configured key is sent in a query or URL.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
@@ -15,29 +16,116 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.errors import FetchError
+from nexi.errors import FetchError, NexiError
 from nexi.events import SourceNumbered, ToolFinished, ToolStarted
 from nexi.ports import LLM, Clock, Emit
+from nexi.prompts import render
 from nexi.reader import NOT_RECORDED, Reader
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
+from nexi.structured.json_reader import parse_lenient
 from nexi.structured.ranking import ENOUGH
+from nexi.structured.schema_check import check_schema, object_schema
+from nexi.text.chunking import chunk_markdown
 from nexi.text.scope import plausible_day
-from nexi.tools.results import error_result, render_pages, render_searches, to_json
 from nexi.tools.specs import LOCAL_SEARCH, SPECS, WEB_GET, WEB_SEARCH, build_query, parse_arguments
-from nexi.tools.summaries import MAX_FALLBACK_CHARS, MAX_SUMMARY_TOKENS, ExtractLimits, pick_chunks, summarise
-from nexi.types import Page, PageView, Query, SearchOutcome, ToolCall, ToolResult, ToolSpec
+from nexi.types import Message, Page, PageView, Query, SearchOutcome, ToolCall, ToolResult, ToolSpec
 from nexi.urls import hit_key, is_web_url
 
 if TYPE_CHECKING:
     from nexi.knowledge.lookup import Lookup
 
 MAX_PARALLEL_READS = 8
+MAX_SUMMARY_TOKENS = 2000
+MAX_FALLBACK_CHARS = 2000
+MAX_CHUNK_CHARS = 2000
+MAX_CHUNKS = 60
 OUT_OF_TIME = "stopped: the time target was reached"
 ANSWERED_BEFORE_NOTE = "The same question was answered from these pages before: answer from them unless they have grown old."
 LOCAL_BACKEND = "local"  # the backend name of the knowledge store
 READ_ON_NOTE = "[part 1 and all others can be read: call again with get_full and part]"
 CHUNK_NUMBER_BYTES = 1_000  # of the numbers that chunks are shown with
+
+
+def error_result(message: str) -> ToolResult:
+    return ToolResult(None, to_json({"error": message}), ok=False)
+
+
+def to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def render_searches(outcomes: Sequence[SearchOutcome]) -> dict[str, Any]:
+    """Render search results as the seeds' JSON; a query without hits says why."""
+    searches = []
+    for outcome in outcomes:
+        hits = [{"title": h.title, "url": h.url, "description": h.snippet} for h in outcome.hits]
+        for form, hit in zip(hits, outcome.hits, strict=True):
+            if hit.published:
+                form["published_time"] = hit.published
+        entry: dict[str, Any] = {"query": outcome.query, "results": hits}
+        if outcome.backend:
+            entry["backend"] = outcome.backend
+        if outcome.failures:
+            entry["failures"] = [f"{f.provider}: {f.message}" for f in outcome.failures]
+        if not outcome.hits:
+            entry["error"] = "no results. " + " ".join(f"{f.provider}: {f.message}." for f in outcome.failures)
+        searches.append(entry)
+    return {"searches": searches}
+
+
+def render_pages(views: Sequence[PageView]) -> dict[str, Any]:
+    """Render pages as the seeds' JSON: `[n] url`, a line, the text; with the day of the text where it is known."""
+    pages = []
+    for view in views:
+        if view.error:
+            pages.append({"url": view.url, "content": "", "error": view.error})
+        else:
+            head = f"[{view.number}] {view.url}" if view.number else view.url
+            form = {"url": view.url, "title": view.title, "content": f"{head}\n---\n{view.text}"}
+            pages.append({**form, "date": view.day} if view.day else form)
+    return {"pages": pages}
+
+
+class ExtractLimits(Struct, frozen=True):
+    deadline: float | None = None
+    prompts_folder: Any = None
+    window_bytes: int = 60_000
+    summary_tokens: int = MAX_SUMMARY_TOKENS
+
+    def cut_to_window(self, text: str) -> str:
+        """Cut a request to the window of the extract model; a text never has more tokens than bytes."""
+        return text.encode("utf-8", "replace")[: self.window_bytes].decode("utf-8", "ignore")
+
+
+async def summarise(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
+    """Summarise a page for a question; returns the beginning of the page if the model fails."""
+    wish = instructions or "Answer the question."
+    prompt = render("extractor", folder=limits.prompts_folder, query=question, instructions=wish)
+    messages = [Message("system", prompt), Message("user", limits.cut_to_window(text))]
+    try:
+        reply = await llm.complete(messages, max_tokens=limits.summary_tokens, temperature=0.0, deadline=limits.deadline)
+    except NexiError:
+        return text[:MAX_FALLBACK_CHARS]
+    return reply.text.strip() or text[:MAX_FALLBACK_CHARS]
+
+
+async def _pick_chunks(llm: LLM, text: str, question: str, instructions: str, limits: ExtractLimits) -> str:
+    """Return the passages the model chose, verbatim and in order; the beginning of the page if it chose none."""
+    chunks = [text[chunk.start : chunk.end].strip("\n") for chunk in chunk_markdown(text, MAX_CHUNK_CHARS)[:MAX_CHUNKS]]
+    listing = "\n\n".join(f"[chunk {i}]\n{chunk}" for i, chunk in enumerate(chunks))
+    prompt = render("chunks", folder=limits.prompts_folder, query=question, instructions=instructions or "Answer the question.")
+    schema = object_schema({"pick": {"type": "array", "items": {"type": "integer"}, "maxItems": len(chunks)}})
+    messages = [Message("system", prompt), Message("user", limits.cut_to_window(listing))]
+    try:
+        reply = await llm.complete(messages, max_tokens=256, temperature=0.0, deadline=limits.deadline, schema=schema)
+        value = parse_lenient(reply.text)
+    except (NexiError, ValueError):
+        return text[:MAX_FALLBACK_CHARS]
+    if check_schema(value, schema) or not isinstance(value, dict):
+        return text[:MAX_FALLBACK_CHARS]
+    picks = sorted({i for i in value["pick"] if 0 <= i < len(chunks)})
+    return "\n\n".join(chunks[i] for i in picks) or text[:MAX_FALLBACK_CHARS]
 
 
 class Toolbox(Struct, frozen=True):
@@ -233,7 +321,7 @@ class Toolbox(Struct, frozen=True):
         text = await self._choose_passages(page, instructions, self.extract_bytes - numbers)
         limits = ExtractLimits(self.deadline, self.prompts_folder, self.extract_bytes, self.summary_tokens)
         if arguments.get("use_chunks"):
-            return await pick_chunks(self.extractor, text, self.question, instructions, limits)
+            return await _pick_chunks(self.extractor, text, self.question, instructions, limits)
         return await summarise(self.extractor, text, self.question, instructions, limits)
 
     async def _choose_passages(self, page: Page, instructions: str, room: int) -> str:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from nexi.structured.bodies import schema_of
+from nexi.structured.schema_check import schema_of
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 Schema: TypeAlias = type[Struct] | Mapping[str, Any]

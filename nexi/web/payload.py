@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.notices import add_notices
-from nexi.structured.bodies import BodyError, read_value
 from nexi.structured.json_reader import parse_json
+from nexi.structured.schema_check import BodyError, read_value
 from nexi.web.problems import Problem, Shape, bad_request
 
 T = TypeVar("T", bound=Struct)

@@ -14,7 +14,7 @@ from nexi.errors import NexiError
 from nexi.events import Event
 from nexi.model import MeteredLLM
 from nexi.reader import Reader
-from nexi.runs.pages import MemoryPages
+from nexi.runs.directory import MemoryPages
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
 from nexi.testing import FakeClock, FakeWeb, ScriptedLLM

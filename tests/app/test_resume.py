@@ -41,8 +41,7 @@ from nexi.events import (
     SourceNumbered,
     Warned,
 )
-from nexi.runs.directory import RunDirectory
-from nexi.runs.repair import LOST_FACT
+from nexi.runs.directory import LOST_FACT, RunDirectory
 from nexi.testing import FakeClock
 from nexi.types import Message, Page, Source, StopReason, Usage, content_digest
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from nexi.app import SystemClock
 from nexi.events import AnswerChecked, ModelFailed, PageFailed, PageFetched, RunFinished, RunStarted, SearchFinished, Warned
-from nexi.runs.directory import RunDirectory
-from nexi.runs.pages import FilePages
+from nexi.runs.directory import FilePages, RunDirectory
 from nexi.types import Claim, Conflict, ConflictValue, Evidence, Hit, Imprint, Proof, Review, Source, StopReason, Usage, Verdict
 
 TOPIC = "The Moon is 384,400 km from Earth on average [1]."

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nexi.ports import PageStore
-from nexi.runs.pages import FilePages, MemoryPages
+from nexi.runs.directory import FilePages, MemoryPages
 from nexi.team.postgres.runs import _PostgresPages
 from nexi.types import content_digest
 

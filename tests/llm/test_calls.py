@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.llm.openai._calls import calls_from_text, find_problems, offered_name
+from nexi.llm.openai._dialect import calls_from_text, find_problems, offered_name
 from nexi.types import ToolCall, ToolSpec
 
 SEARCH = ToolSpec(

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.llm.openai._calls import calls_from_text, find_problems
+from nexi.llm.openai._dialect import calls_from_text, find_problems
 from nexi.llm.openai._stream import BodyReader, CallIds, Listener, ReplyBuffer
 from nexi.structured import json_reader, schema_check
 from nexi.types import ToolCall, ToolSpec

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.research._digest import build_digest
-from nexi.research.evaluator import _parse_judgement
-from nexi.research.planner import _build_fallback_agenda, _parse_agenda, _resolve_from_conversation
+from nexi.research.evaluator import _parse_judgement, build_digest
+from nexi.research.planner import PlanningContext, _parse_agenda, _resolve_from_conversation, plan_by_parts
 from nexi.research.report import (
     LETTERS,
     PREFERRED_FOLDERS,
@@ -45,7 +44,7 @@ DEPTHS = st.integers(0, 3)
 
 @given(TEXT, DEPTHS)
 def test_the_fallback_always_has_one_to_five_tasks_with_words(question: str, depth: int) -> None:
-    agenda = _build_fallback_agenda(question, depth)
+    agenda = plan_by_parts(question, PlanningContext("2026-01-02", depth), "fallback")
     assert 1 <= len(agenda.tasks) <= min(MAX_TASKS, FIRST_RESEARCHERS[agenda.complexity])
     assert all(task.strip() for task in agenda.tasks)
     assert agenda.complexity == depth or not depth

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nexi.answers.citations import extract_citation_markers
-from nexi.research._stream import MAX_PROSE_CHARS, ReportStream
-from nexi.research.evaluator import _parse_judgement
+from nexi.research.evaluator import MAX_PROSE_CHARS, _parse_judgement, _ReportStream
 
 PARTS = (
     "<think>",
@@ -32,7 +31,7 @@ PARTS = (
 @given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join), st.lists(st.integers(1, 9), max_size=40))
 def test_what_is_told_is_the_report(text: str, sizes: list[int]) -> None:
     told: list[str] = []
-    stream, at = ReportStream(told.append), 0
+    stream, at = _ReportStream(told.append), 0
     for size in sizes:
         stream.receive(text[at : at + size])
         at += size
@@ -49,7 +48,7 @@ def test_what_is_told_is_the_report(text: str, sizes: list[int]) -> None:
 
 @given(st.text(max_size=60), st.integers(0, 60))
 def test_nothing_is_lost_of_what_has_no_tags(text: str, cut: int) -> None:
-    stream = ReportStream(lambda _: None)
+    stream = _ReportStream(lambda _: None)
     stream.receive(text[:cut])
     stream.receive(text[cut:])
     assert stream.finish() == text.strip() or "<" in text

@@ -25,7 +25,6 @@ from nexi.events import (
     ToolStarted,
     Warned,
 )
-from nexi.research.reducer import fold, next_step, reduce
 from nexi.research.state import (
     MAX_PARALLEL_RESEARCHERS,
     EndedStep,
@@ -36,6 +35,9 @@ from nexi.research.state import (
     ResearchState,
     StartStep,
     WaitStep,
+    fold,
+    next_step,
+    reduce,
 )
 from nexi.types import StopReason, Usage
 

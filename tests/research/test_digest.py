@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nexi.events import ResearcherReported, ResearcherStarted, RoundEvaluated
-from nexi.research._digest import build_digest
-from nexi.research.reducer import fold
+from nexi.research.evaluator import build_digest
+from nexi.research.state import fold
 from tests.research.test_evaluator import after
 
 QUESTION = "Who was born first, Ada Lovelace or Alan Turing?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.research.gate import CostEstimate, estimate_cost
+from nexi.research.planner import CostEstimate, estimate_cost
 
 
 def test_an_estimate_is_a_range_and_has_a_price_where_one_is_known() -> None:

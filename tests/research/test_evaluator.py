@@ -27,8 +27,7 @@ from nexi.research.evaluator import (
     evaluate_round,
     judge_without_model,
 )
-from nexi.research.reducer import fold
-from nexi.research.state import EvaluateStep, ResearchState
+from nexi.research.state import EvaluateStep, ResearchState, fold
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply, StopReason
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.research.outline import Section, choose_evidence
+from nexi.research.evaluator import Section
+from nexi.research.sections import choose_evidence
 from nexi.types import PageView
 
 FILLER = "\n\n".join(f"Paragraph {n} tells of the weather, and of nothing else that anybody asked about." for n in range(60))

@@ -12,8 +12,7 @@ from nexi.app import Nexi, Run, RunLimits, RunRequest, RunResult
 from nexi.config import Config
 from nexi.errors import NexiError, ResearchError
 from nexi.events import AgendaProposed, AgendaSet, RunFailed
-from nexi.research.gate import PlanGate
-from nexi.research.planner import MAX_TASK_CHARS, Agenda
+from nexi.research.planner import MAX_TASK_CHARS, Agenda, PlanGate
 from tests.research.world import AGENDA, PAGES, QUESTION, PromptModel, SlowWeb, nexi_over, play
 
 Make = Callable[..., Config]

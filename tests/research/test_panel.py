@@ -22,8 +22,7 @@ from nexi.events import (
     is_fact,
 )
 from nexi.output.panel import _format_change, _format_headline, _format_researcher, _PlainPanel
-from nexi.research.reducer import fold
-from nexi.research.state import ResearchState
+from nexi.research.state import ResearchState, fold
 from nexi.types import StopReason, Usage
 
 EVENTS: list[Event] = [

@@ -10,10 +10,10 @@ from nexi.errors import LLMError
 from nexi.research.planner import (
     Agenda,
     PlanningContext,
-    _build_fallback_agenda,
     _parse_agenda,
     _resolve_from_conversation,
     find_names,
+    plan_by_parts,
     plan_research,
     render_conversation,
     split_question,
@@ -90,11 +90,13 @@ def test_complexity_decides_how_many_tasks_are_taken() -> None:
     ],
 )
 def test_without_a_plan_the_question_its_parts_and_its_names_are_the_agenda(question: str, agenda: Agenda) -> None:
-    assert _build_fallback_agenda(question) == agenda
+    assert plan_by_parts(question, PlanningContext("2026-01-02"), "fallback") == agenda
 
 
 def test_a_depth_that_is_given_holds_for_the_fallback_too() -> None:
-    agenda = _build_fallback_agenda("Who was Ingmar Bergman, and which films did he direct, and where did he die?", depth=1)
+    agenda = plan_by_parts(
+        "Who was Ingmar Bergman, and which films did he direct, and where did he die?", PlanningContext("2026-01-02", depth=1)
+    )
     assert (agenda.complexity, len(agenda.tasks)) == (1, 2)
 
 

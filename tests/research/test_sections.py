@@ -19,14 +19,15 @@ from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.events import RoundEvaluated, Warned
 from nexi.prompts import NAMES, template
-from nexi.research._sections import (
-    SectionedReport,
+from nexi.research.evaluator import EvaluationLimits, RoundJudgement, Section, _parse_judgement, build_messages
+from nexi.research.sections import (
+    LENGTHS,
     SectionWriter,
-    clean_section,
-    drop_repeated_sentences,
+    _clean_section,
+    _drop_repeated_sentences,
+    _section_words,
+    _SectionedReport,
 )
-from nexi.research.evaluator import EvaluationLimits, RoundJudgement, _parse_judgement, build_messages
-from nexi.research.outline import LENGTHS, Section, most_sections, parse_outline, section_words
 from nexi.research.state import ResearchState
 from nexi.runs.session import Session
 from nexi.testing import ScriptedLLM
@@ -93,7 +94,10 @@ def test_what_is_no_section_is_left_out_and_a_heading_stands_once() -> None:
         {"heading": 4},
         {"heading": "Mars", "sources": [1, "2", True, 1]},
     ]
-    assert parse_outline({"sections": listed}) == (Section("Tides"), Section("Mars", "", (1,)))
+    assert _parse_judgement(json.dumps({**OUTLINE, "sections": listed})).sections == (
+        Section("Tides"),
+        Section("Mars", "", (1,)),
+    )
 
 
 def test_an_outline_names_what_no_report_answers() -> None:
@@ -103,22 +107,22 @@ def test_an_outline_names_what_no_report_answers() -> None:
 
 
 def test_an_outline_has_at_most_six_sections() -> None:
-    assert len(parse_outline({"sections": [f"Part {n}" for n in range(9)]})) == 6
+    assert len(_parse_judgement(json.dumps({**OUTLINE, "sections": [f"Part {n}" for n in range(9)]})).sections) == 6
 
 
 @pytest.mark.parametrize(
-    ("words", "sections", "each"),
-    [(0, 6, 400), (LENGTHS["brief"], 3, 100), (LENGTHS["standard"], 4, 250), (LENGTHS["long"], 6, 500)],
+    ("words", "most", "sections", "each"),
+    [(0, 6, 6, 400), (LENGTHS["brief"], 3, 3, 100), (LENGTHS["standard"], 6, 4, 250), (LENGTHS["long"], 6, 6, 500)],
 )
-def test_the_length_of_a_report_is_shared_by_its_sections(words: int, sections: int, each: int) -> None:
+def test_the_length_of_a_report_is_shared_by_its_sections(words: int, most: int, sections: int, each: int) -> None:
     model = ScriptedLLM(Reply(FAR), Reply(WET), Reply(SHORT))
     limits = replace(LIMITS, words=words, plans_sections=True)
     asked = build_messages(ResearchState(question=QUESTION), False, limits)[0].content
-    assert f"with 2 to {most_sections(words)} sections" in asked
-    assert section_words(words, sections) == each
+    assert f"with 2 to {most} sections" in asked
+    assert _section_words(words, sections) == each
     writer = SectionWriter(QUESTION, SECTIONS, ((MOON,), (TIDE,)), model, limits, asyncio.Semaphore(1))
     asyncio.run(writer.write_report())
-    assert f"in at most {section_words(words, 2)} words" in model.requests[0][0].content
+    assert f"in at most {_section_words(words, 2)} words" in model.requests[0][0].content
 
 
 # the writing
@@ -126,7 +130,7 @@ def test_the_length_of_a_report_is_shared_by_its_sections(words: int, sections: 
 
 def write(
     *replies: Reply | LLMError, evidence: Sequence[Sequence[PageView]] = ((MOON,), (TIDE,)), **more: Any
-) -> SectionedReport:
+) -> _SectionedReport:
     writer = SectionWriter(QUESTION, SECTIONS, evidence, ScriptedLLM(*replies), LIMITS, asyncio.Semaphore(1), **more)
     return asyncio.run(writer.write_report())
 
@@ -137,7 +141,7 @@ WHOLE = f"# The Moon\n\n{SHORT}\n\n## The distance of the Moon\n\n{FAR}\n\n## Th
 
 
 def test_a_report_has_a_title_an_introduction_and_its_sections() -> None:
-    assert write(Reply(FAR), Reply(WET), Reply(SHORT)) == SectionedReport(WHOLE)
+    assert write(Reply(FAR), Reply(WET), Reply(SHORT)) == _SectionedReport(WHOLE)
 
 
 def test_a_report_has_the_title_of_its_outline() -> None:
@@ -191,21 +195,21 @@ def test_evidence_is_cut_to_the_window_and_keeps_its_best_passage() -> None:
 def test_a_section_that_is_not_written_or_cites_nothing_is_quoted(reply: Reply | LLMError) -> None:
     quoted = "The Moon is 384,400 km from Earth. [1] It orbits Earth in 27.3 days. [1]"
     why = "gone" if isinstance(reply, LLMError) else ""
-    assert write(reply, Reply(WET), Reply(SHORT)) == SectionedReport(
+    assert write(reply, Reply(WET), Reply(SHORT)) == _SectionedReport(
         WHOLE.replace(FAR, quoted), ("The distance of the Moon",), why
     )
 
 
 def test_a_section_without_evidence_is_named_and_not_asked_for() -> None:
     report = write(Reply(FAR), evidence=((MOON,), ()))
-    assert report == SectionedReport(
+    assert report == _SectionedReport(
         f"# The Moon\n\n## The distance of the Moon\n\n{FAR}\n\n## Not found\n\n- The tides", missing=("The tides",)
     )
 
 
 def test_a_report_ends_with_what_no_report_answers() -> None:
     replies = (Reply(FAR), Reply(WET), Reply(SHORT))
-    assert write(*replies, gaps=("Its colour",)) == SectionedReport(f"{WHOLE}\n\n## Not found\n\n- Its colour")
+    assert write(*replies, gaps=("Its colour",)) == _SectionedReport(f"{WHOLE}\n\n## Not found\n\n- Its colour")
     report = write(Reply(FAR), evidence=((MOON,), ()), gaps=("Its colour", "The tides"))
     assert report.text.endswith("## Not found\n\n- The tides\n- Its colour")
 
@@ -233,26 +237,26 @@ def test_notes_are_whole_and_hold_no_list_of_pages() -> None:
     ],
 )
 def test_no_heading_prompt_or_list_of_sources_leaks_into_a_section(reply: str, text: str) -> None:
-    assert clean_section(reply, {2}) == text
+    assert _clean_section(reply, {2}) == text
 
 
 def test_a_line_that_introduces_a_cited_list_stays_with_it() -> None:
     start, lead_in = "It is old [2].", "Its parts are older:\n\n- Bacteria have enzymes [2]."
-    assert clean_section(f"{start}\n\n{lead_in}\n\nNobody knows:\n\nSo it is.\n\nThe end:", {2}) == f"{start}\n\n{lead_in}"
-    assert clean_section("Here is the section:\n\n- Bacteria have enzymes [2].", {2}) == "- Bacteria have enzymes [2]."
+    assert _clean_section(f"{start}\n\n{lead_in}\n\nNobody knows:\n\nSo it is.\n\nThe end:", {2}) == f"{start}\n\n{lead_in}"
+    assert _clean_section("Here is the section:\n\n- Bacteria have enzymes [2].", {2}) == "- Bacteria have enzymes [2]."
 
 
 def test_code_stays_with_the_sentence_that_it_illustrates() -> None:
     code = "```sh\n# list the tides\n\ntides --list\n```"
     text = f"{WET}\n\nThis command lists them [2]:\n\n{code}\n\nIts output is short [2]:\n{code}"
-    assert clean_section(text, {2}) == text
-    assert clean_section(f"{code}\n\nNobody says so.\n\n{code}\n\n{WET}", {2}) == WET
+    assert _clean_section(text, {2}) == text
+    assert _clean_section(f"{code}\n\nNobody says so.\n\n{code}\n\n{WET}", {2}) == WET
 
 
 def test_an_introduction_does_not_repeat_the_sections() -> None:
     body = f"## The distance\n\n{FAR}\n\n## The tides\n\n{WET}"
-    assert drop_repeated_sentences(f"{FAR} {SHORT}", body) == SHORT
-    assert drop_repeated_sentences(f"{FAR} {WET}", body) == ""
+    assert _drop_repeated_sentences(f"{FAR} {SHORT}", body) == SHORT
+    assert _drop_repeated_sentences(f"{FAR} {WET}", body) == ""
 
 
 # in a run

@@ -13,8 +13,8 @@ from nexi.budget import Budget, Meter
 from nexi.events import Delta, Fact, SourceNumbered, ToolFinished
 from nexi.llm.extractive.model import Extractive
 from nexi.reader import Reader
-from nexi.research.tools import MAX_CONTEXT_SHARE, ContextUsage, PhaseUsage, ResearchToolbox, build_specs
-from nexi.runs.pages import MemoryPages
+from nexi.research.researcher import MAX_CONTEXT_SHARE, ContextUsage, PhaseUsage, ResearchToolbox, build_specs
+from nexi.runs.directory import MemoryPages
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher

@@ -16,8 +16,7 @@ from starlette.testclient import TestClient
 from nexi.apis import openwebui
 from nexi.apis.search import routes as search
 from nexi.apis.tavily import search as tavily
-from nexi.structured.bodies import schema_of
-from nexi.structured.schema_check import check_schema
+from nexi.structured.schema_check import check_schema, schema_of
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
 from nexi.web import verify

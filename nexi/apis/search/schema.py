@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct
 
 from nexi.errors import QuestionError
-from nexi.structured.bodies import BodyError, read_value
+from nexi.structured.schema_check import BodyError, read_value
 from nexi.types import FetchLimits, Hit
 from nexi.urls import is_web_url
 

@@ -19,7 +19,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from nexi.errors import ConfigError
-from nexi.structured.bodies import read_value
+from nexi.structured.schema_check import read_value
 
 __all__ = ["FILE", "SearcherSettings", "read_settings"]
 

@@ -12,8 +12,8 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Unpack
 
 from msgspec import Struct
 
@@ -26,6 +26,7 @@ from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive._summary import is_about_pages, page_views, pick_parts, summarise_pages, summarise_text
 from nexi.llm.extractive.composition import NOT_ANSWERED, ExtractiveAnswer, NextStep, compose_answer, find_next_step
 from nexi.llm.extractive.questions import Question, extract_keywords, list_queries, read_question, split_question
+from nexi.ports import AskOptions
 from nexi.structured.ranking import ENOUGH, Assessment
 from nexi.text.references import find_namesakes, find_qualified
 from nexi.text.scope import DocumentScope, order_versions, read_scope
@@ -52,31 +53,21 @@ class Extractive:
         return "extractive"
 
     async def complete(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec] = (),
-        *,
-        max_tokens: int,
-        temperature: float | None = None,
-        deadline: float | None = None,
-        schema: Mapping[str, Any] | None = None,
-        on_text: Callable[[str], None] | None = None,
-        on_call: Callable[[ToolCall], None] | None = None,
-        on_arguments: Callable[[str, str], None] | None = None,
-        retries: bool = True,
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec] = (), **options: Unpack[AskOptions]
     ) -> Reply:
         """One step, worked out off the event loop; `temperature`, `deadline` and `retries` change nothing here."""
-        if schema is not None:
+        on_call, on_arguments = options.get("on_call"), options.get("on_arguments")
+        if (schema := options.get("schema")) is not None:
             reply = _text_reply(json.dumps(_pick_numbers(schema, messages)))
         else:
             names = frozenset(tool.name for tool in tools)
-            reply = await asyncio.to_thread(next_reply, tuple(messages), names, max_tokens, self._compare)
+            reply = await asyncio.to_thread(next_reply, tuple(messages), names, options["max_tokens"], self._compare)
         for call in reply.tool_calls:
             if on_arguments:
                 on_arguments(call.name, call.arguments)
             if on_call:
                 on_call(call)
-        if reply.text and on_text:
+        if reply.text and (on_text := options.get("on_text")):
             on_text(reply.text)
         return reply
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nexi.llm.openai._calls import offered_name
+from nexi.llm.openai._dialect import offered_name
 from nexi.structured import json_reader
 from nexi.structured.json_reader import as_mapping
 from nexi.types import Finish, ToolCall, ToolSpec

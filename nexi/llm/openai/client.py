@@ -1,6 +1,6 @@
 """Any OpenAI-compatible endpoint as a model.
 
-`dialect` is how to ask, `stream` how to read, `calls` are calls written as text, `faults` what went wrong; this file owns the
+`dialect` is how to ask, and reads calls written as text, `stream` is how to read, `faults` what went wrong; this file owns the
 connections and the order of these steps. It never believes a reply to be well-formed.
 """
 
@@ -21,8 +21,7 @@ from msgspec.structs import replace
 
 from nexi.errors import ConfigError, LLMError
 from nexi.llm.openai import faults
-from nexi.llm.openai._calls import calls_from_text, find_problems
-from nexi.llm.openai._dialect import Ask, Dialect, adapt_dialect, request_body
+from nexi.llm.openai._dialect import Ask, Dialect, adapt_dialect, calls_from_text, find_problems, request_body
 from nexi.llm.openai._stream import BodyReader, CallIds, Hold, Listener, ReplyBuffer
 from nexi.llm.openai.faults import EndpointLabel
 from nexi.llm.openai.prices import Price, price_of

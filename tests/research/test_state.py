@@ -24,8 +24,18 @@ from nexi.events import (
     ToolFinished,
     ToolStarted,
 )
-from nexi.research.reducer import describe_action, fold, next_step, reduce
-from nexi.research.state import EndedStep, EvaluateStep, FailStep, FinishStep, PlanStep, StartStep, WaitStep
+from nexi.research.state import (
+    EndedStep,
+    EvaluateStep,
+    FailStep,
+    FinishStep,
+    PlanStep,
+    StartStep,
+    WaitStep,
+    fold,
+    next_step,
+    reduce,
+)
 from nexi.types import StopReason, Usage
 from tests.raising import has_code
 
@@ -112,7 +122,7 @@ def test_the_header_counts_ten_units_a_researcher_and_says_exploring_beyond_the_
     ],
 )
 def test_what_a_researcher_did_last_reads_like_words(name: str, arguments: str, action: str) -> None:
-    assert describe_action(ToolStarted("1", name, arguments)) == action
+    assert fold([*TWO, ToolStarted("1", name, arguments, "1.1")]).researchers[0].last_action == action
 
 
 # facts that must not happen, and what each leaves behind

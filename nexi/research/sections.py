@@ -1,20 +1,20 @@
-"""Writes the report of a model section by section: each from its own evidence, then an introduction from the sections.
+"""Chooses the evidence of each section of a report and has a model write it from that; then an introduction from the sections.
 
-The orchestrator above has the outline from the evaluator and the evidence from the app; below is a model behind its port. A
-section that the model does not write, or writes without citing its evidence, is quoted from that evidence.
+The orchestrator above has the outline from the evaluator; below is a model behind its port. A section that the model does not
+write, or writes without citing its evidence, is quoted from that evidence.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from msgspec import Struct
 
-from nexi.agent.tool_text import is_no_answer
+from nexi.agent.fallbacks import is_no_answer
 from nexi.answers.citations import (
     SentenceStream,
     drop_unknown,
@@ -23,18 +23,34 @@ from nexi.answers.citations import (
     strip_sources_section,
 )
 from nexi.answers.echoes import drop_prompt_text
+from nexi.checking.evidence import SentenceQuery, clean_text, gather_evidence
+from nexi.checking.pages import prepare
+from nexi.checking.sentences import without_markers
 from nexi.errors import LLMError
 from nexi.ports import LLM
 from nexi.prompts import render
-from nexi.research._digest import AFTER_CITATION, content_stems
-from nexi.research._stream import LEAKED_TAGS
-from nexi.research.evaluator import EvaluationLimits, cut_to_bytes
-from nexi.research.outline import MAX_SECTION_WORDS, MIN_SECTIONS, Section, section_words
+from nexi.research.evaluator import (
+    AFTER_CITATION,
+    LEAKED_TAGS,
+    MIN_SECTION_WORDS,
+    MIN_SECTIONS,
+    EvaluationLimits,
+    Section,
+    content_stems,
+    cut_to_bytes,
+)
 from nexi.research.titles import make_title
+from nexi.text.blocks import Block, parse_blocks
 from nexi.text.sentences import sentence_bounds
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.types import Message, PageView
 
+MAX_SECTION_WORDS = 400  # where no length was asked for
+LENGTHS: Mapping[str, int] = {"brief": 300, "standard": 1_000, "long": 3_000}  # words of a report
+MAX_EVIDENCE_TOKENS = 3_000  # of one section
+MAX_FINDINGS = 12  # of one section
+MAX_WIDENED_CHARS = 600  # that a passage gains
+OPENING_CHARS = 1_500  # of a page that shares no word with its section
 TOKENS_PER_WORD = 4  # of a reply: other languages, citations, thinking aloud
 MAX_EVIDENCE_BYTES = 14_000
 MAX_FINDINGS_BYTES = 2_000
@@ -48,7 +64,7 @@ _LIST_OR_TABLE = re.compile(r"[-*+|] ?|\d+[.)] ")
 _LIST_MARK = re.compile(r"^\s*(?:[-*]|#{1,6}|\d+\.)\s+")
 
 
-class SectionedReport(Struct, frozen=True):
+class _SectionedReport(Struct, frozen=True):
     """A report or a section of it, the headings of sections that were quoted, why, and those without any evidence."""
 
     text: str
@@ -72,7 +88,7 @@ class SectionWriter:
     title: str = ""  # from the model; made of the question where it gave none
     gaps: Sequence[str] = ()  # parts of the question that no report answers
 
-    async def write_report(self) -> SectionedReport:
+    async def write_report(self) -> _SectionedReport:
         """Write every section that has evidence, and the introduction."""
         async with asyncio.TaskGroup() as tasks:
             writing = [tasks.create_task(self._write_section(place)) for place in range(len(self.sections))]
@@ -87,16 +103,16 @@ class SectionWriter:
             introduction = await write_introduction(self.question, "\n\n".join(parts), self.llm, self.limits)
         gaps = "\n".join(f"- {name}" for name in dict.fromkeys((*empty_headings, *self.gaps)))
         blocks = [f"# {self.title or make_title(self.question)}", introduction, *parts, gaps and f"## Not found\n\n{gaps}"]
-        return SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, empty_headings)
+        return _SectionedReport("\n\n".join(b for b in blocks if b) if parts else "", quoted, reason, empty_headings)
 
-    async def _write_section(self, place: int) -> SectionedReport:
+    async def _write_section(self, place: int) -> _SectionedReport:
         section, evidence = self.sections[place], self.evidence[place]
         if not evidence:
-            return SectionedReport("")
+            return _SectionedReport("")
         findings = list_findings(section, self.reports)
         numbers = {page.number for page in evidence}.union(*map(extract_citation_markers, findings))
         outline = "\n".join(f"- {s.heading}" for s in self.sections)
-        words = section_words(self.limits.words, len(self.sections))
+        words = _section_words(self.limits.words, len(self.sections))
         rules = render("section", folder=self.limits.prompts_folder, question=self.question, outline=outline, most_words=words)
         room = min(MAX_EVIDENCE_BYTES, _free_bytes(self.limits))
         sizes = accumulate(len(f"- {finding}\n".encode()) for finding in findings)
@@ -110,9 +126,9 @@ class SectionWriter:
             try:
                 reply = await _request_text(rules, request, self.llm, self.limits)
             except LLMError as error:
-                return SectionedReport(_quote_evidence(evidence), (section.heading,), str(error))
-        text = clean_section(reply, numbers)
-        return SectionedReport(text) if text else SectionedReport(_quote_evidence(evidence), (section.heading,))
+                return _SectionedReport(_quote_evidence(evidence), (section.heading,), str(error))
+        text = _clean_section(reply, numbers)
+        return _SectionedReport(text) if text else _SectionedReport(_quote_evidence(evidence), (section.heading,))
 
 
 def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
@@ -124,6 +140,49 @@ def list_findings(section: Section, reports: Sequence[str]) -> list[str]:
     return sorted(statements, key=lambda unit: -len(subject_stems & content_stems(unit)))
 
 
+def choose_evidence(
+    sections: Sequence[Section], findings: Sequence[Sequence[str]], pages: Sequence[PageView]
+) -> list[list[PageView]]:
+    """The passages of each section, those on its subject first, as views of their pages.
+
+    What was found on a section is looked up again in its pages, so that the writer sees their words and not only the notes. A
+    section without a page that can be read has all of them. Pages that share no word with their section open it.
+    """
+    views = {page.number: page for page in pages if page.text and not page.error and page.number > 0}
+    snapshots = {number: prepare(view.text, view.url) for number, view in views.items()}
+    blocks = {number: list(parse_blocks(page.text)) for number, page in snapshots.items()}
+    chosen = []
+    for section, statements in zip(sections, findings, strict=True):
+        own = {n: snapshots[n] for n in section.sources if n in snapshots} or snapshots
+        queries = [SentenceQuery(section.subject)]
+        for finding in statements[:MAX_FINDINGS]:
+            queries.append(SentenceQuery(without_markers(finding), tuple(extract_citation_markers(finding))))
+        evidence = gather_evidence(queries, own, max_tokens=MAX_EVIDENCE_TOKENS)
+        best = {n: place for place, n in enumerate(evidence.chosen[0])}
+        passages = sorted(evidence.passages, key=lambda p: (best.get(p.n, len(best)), p.n))
+        texts = []
+        for p in passages:
+            first = max((q.end for q in passages if q.page == p.page and q.end <= p.start), default=0)
+            text = clean_text(_widen_to_blocks(snapshots[p.page].text, blocks[p.page], first, p.start, p.end))
+            texts.append((p.page, f"{p.trail}: {text}" if p.trail else text))
+        if not texts and section.sources:
+            texts = [(n, page.text[:OPENING_CHARS]) for n, page in own.items() if n in section.sources]
+        chosen.append([PageView(views[n].url, n, views[n].title, text) for n, text in texts])
+    return chosen
+
+
+def _widen_to_blocks(text: str, blocks: Sequence[Block], first: int, start: int, end: int) -> str:
+    """A stretch of a page from where its paragraph begins, not before `first`, and without a heading or cut code at its end."""
+    inside = [block for block in blocks if block.start < end and start < block.end]
+    if inside and first <= inside[0].start and start - inside[0].start <= MAX_WIDENED_CHARS:
+        start = min(start, inside[0].start)
+    for block in reversed(inside[1:]):
+        if block.kind != "heading" and (block.kind != "code" or block.end <= end):
+            break
+        end = block.start
+    return text[start:end].rstrip()
+
+
 async def write_introduction(question: str, body: str, llm: LLM, limits: EvaluationLimits) -> str:
     """The introduction; "" where the model gives none that cites the sections, or one that only repeats them."""
     rules = render("introduction", folder=limits.prompts_folder, question=question)
@@ -131,7 +190,7 @@ async def write_introduction(question: str, body: str, llm: LLM, limits: Evaluat
         reply = await _request_text(rules, cut_to_bytes(body, _free_bytes(limits)), llm, limits)
     except LLMError:
         return ""
-    return drop_repeated_sentences(clean_section(reply, extract_citation_markers(body)), body)
+    return _drop_repeated_sentences(_clean_section(reply, extract_citation_markers(body)), body)
 
 
 async def _request_text(rules: str, request: str, llm: LLM, limits: EvaluationLimits) -> str:
@@ -140,15 +199,20 @@ async def _request_text(rules: str, request: str, llm: LLM, limits: EvaluationLi
     return reply.text
 
 
+def _section_words(words: int, sections: int) -> int:
+    """How many words one of so many sections may have."""
+    return max(MIN_SECTION_WORDS, words // max(1, sections)) if words else MAX_SECTION_WORDS
+
+
 def _free_bytes(limits: EvaluationLimits) -> int:
     return max(BYTES_PER_TOKEN, (limits.window - _reply_tokens(limits) - limits.prompt_tokens) * BYTES_PER_TOKEN)
 
 
 def _reply_tokens(limits: EvaluationLimits) -> int:
-    return min(TOKENS_PER_WORD * max(MAX_SECTION_WORDS, section_words(limits.words, MIN_SECTIONS)), limits.max_tokens)
+    return min(TOKENS_PER_WORD * max(MAX_SECTION_WORDS, _section_words(limits.words, MIN_SECTIONS)), limits.max_tokens)
 
 
-def clean_section(reply: str, numbers: set[int]) -> str:
+def _clean_section(reply: str, numbers: set[int]) -> str:
     """The text of a reply: no tags, headings or list of sources, and only paragraphs that cite one of these numbers."""
     body = _FENCED.sub(r"\1", LEAKED_TAGS.sub("", reply).strip())
     if is_no_answer(body):
@@ -173,7 +237,7 @@ def clean_section(reply: str, numbers: set[int]) -> str:
     return "\n\n".join(paragraphs)
 
 
-def drop_repeated_sentences(text: str, body: str) -> str:
+def _drop_repeated_sentences(text: str, body: str) -> str:
     """The text without sentences that stand almost word for word in the body; "" where no citation is left."""
     body_stems = [content_stems(sentence) for sentence in _split_sentences(body)]
     new_sentences = []
