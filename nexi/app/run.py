@@ -18,9 +18,8 @@ from msgspec import Struct
 from nexi import errors, events
 from nexi.answers.citations import CitationBook
 from nexi.app.emit import RunEmit, warn_of_lost_log
-from nexi.app.environment import RunEnvironment, has_store
+from nexi.app.environment import RECORDED_SETTINGS, RecordedRun, RunEnvironment, has_store
 from nexi.app.factory import PortFactory
-from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.app.resolve import ResolvedRun
 from nexi.app.tracing import open_trace
