@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from nexi.app import resume
 from nexi.app.clock import SystemClock
-from nexi.app.components import RunComponents
+from nexi.app.components import RunComponents, SearchEngine
 from nexi.app.conversation import load_conversation_after, load_last_conversation
 from nexi.app.emit import QuietEmit
 from nexi.app.environment import RecordedRun, RunEnvironment
@@ -28,7 +28,6 @@ from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_re
 from nexi.app.resolve import LocalModelProbe, ModelProbe, ResolvedRun, resolve, resolve_config
 from nexi.app.resume import Replay
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
-from nexi.app.search_engine import SearchEngine
 from nexi.app.spaces import enter_space, open_space_knowledge
 from nexi.budget import Budget, Meter, smallest_limit
 from nexi.config import Config
