@@ -290,8 +290,7 @@ class Nexi:
     async def verify(self, request: VerifyRequest | Target) -> Verification:
         """Check a text sentence by sentence; nothing in it is changed. Raises NexiError when there is no such run,
         NoEvidenceError when there is nothing to check it against."""
-        from nexi.app.text_check import TextCheck
-        from nexi.app.verification import Target, VerifyRequest
+        from nexi.app.verification import Target, TextCheck, VerifyRequest
 
         request = VerifyRequest(request) if isinstance(request, Target) else request
         check = TextCheck(self, self._ports_within(request.is_local), request)
