@@ -18,11 +18,10 @@ from nexi.app.conversation import load_conversation_after, load_last_conversatio
 from nexi.app.emit import QuietEmit
 from nexi.app.environment import RecordedRun, RunEnvironment
 from nexi.app.factory import PortFactory, SharedClients
-from nexi.app.gate import ModelGate, open_gate
+from nexi.app.gate import ModelGate, PlainModel, open_gate
 from nexi.app.local import LocalBackend
 from nexi.app.local_scope import restrict_to_local
 from nexi.app.pages import read_page
-from nexi.app.plain_model import PlainModel
 from nexi.app.questions import OpenQuestion, find_open_question
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, ResolvedRun, resolve, resolve_config
