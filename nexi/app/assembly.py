@@ -19,7 +19,7 @@ from nexi.app.emit import QuietEmit
 from nexi.app.environment import RecordedRun, RunEnvironment
 from nexi.app.factory import PortFactory, SharedClients
 from nexi.app.gate import ModelGate, PlainModel, open_gate
-from nexi.app.local import LocalBackend
+from nexi.app.knowledge import LocalBackend
 from nexi.app.local_scope import restrict_to_local
 from nexi.app.pages import read_page
 from nexi.app.questions import OpenQuestion, find_open_question

@@ -17,7 +17,7 @@ from nexi.agent.context import RatePages
 from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
 from nexi.app.environment import RunEnvironment
 from nexi.app.factory import PortFactory, built_in_llm, rate_pages
-from nexi.app.local import LocalBackend, LocalFetcher
+from nexi.app.knowledge import LocalBackend, LocalFetcher
 from nexi.app.pages import long_page_limits
 from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
 from nexi.app.plugins import describe_tool

@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from nexi.app.factory import PortFactory
 from nexi.app.gate import ModelGate
-from nexi.app.knowledge import Knowledge
-from nexi.app.local import PageIndexer, pages_answered_before, recorded_pages_answered_before
+from nexi.app.knowledge import Knowledge, PageIndexer, pages_answered_before, recorded_pages_answered_before
 from nexi.app.request import RunRequest
 from nexi.app.resolve import ResolvedRun
 from nexi.budget import Meter

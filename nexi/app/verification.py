@@ -25,8 +25,7 @@ from nexi.app.assembly import Nexi
 from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
-from nexi.app.knowledge import Knowledge
-from nexi.app.local import LocalBackend
+from nexi.app.knowledge import Knowledge, LocalBackend
 from nexi.app.pages import long_page_limits, read_page
 from nexi.app.pair_models import open_text_judge
 from nexi.app.request import RunLimits, budget_for
