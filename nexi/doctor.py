@@ -25,9 +25,9 @@ from nexi import __version__, app
 from nexi.app import Nexi, SystemClock, find_protections, open_runs, pair_models, resolve_host
 from nexi.app.factory import find_reading_problem
 from nexi.app.history import read_history
-from nexi.app.integrity import find_damaged_runs
 from nexi.app.local_models import PORTS, LocalServer, describe_server, find_servers, server_time
 from nexi.app.plugins import list_plugins
+from nexi.app.stored_runs import find_damaged_runs
 from nexi.config import Config, EndpointRole, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError
 from nexi.install import install_command, other_package, reader_command
