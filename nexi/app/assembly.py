@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from nexi.app import resume
 from nexi.app.clock import SystemClock
-from nexi.app.components import RunComponents, SearchEngine
+from nexi.app.components import RunComponents, SearchEngine, read_page
 from nexi.app.conversation import load_conversation_after, load_last_conversation
 from nexi.app.emit import QuietEmit
 from nexi.app.environment import RecordedRun, RunEnvironment
@@ -21,7 +21,6 @@ from nexi.app.factory import PortFactory, SharedClients
 from nexi.app.gate import ModelGate, PlainModel, open_gate
 from nexi.app.knowledge import LocalBackend
 from nexi.app.local_scope import restrict_to_local
-from nexi.app.pages import read_page
 from nexi.app.questions import OpenQuestion, find_open_question
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, ResolvedRun, resolve, resolve_config

@@ -1,6 +1,7 @@
 """RunComponents: the engine's pieces for one agent of a run, joined, and SearchEngine, which answers with one agent.
 
-The clients behind them are shared. The extra tools are those besides the web search; a resumed run keeps its own.
+The clients behind them are shared. The extra tools are those besides the web search; a resumed run keeps its own. One page
+outside a run goes along the same fetch chain, past the same guard.
 """
 
 from __future__ import annotations
@@ -15,35 +16,40 @@ from msgspec.structs import replace
 from nexi.agent import AgentLoop, AgentSettings, RunContext
 from nexi.agent.context import RatePages
 from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
+from nexi.app.emit import QuietEmit
 from nexi.app.environment import RunEnvironment
 from nexi.app.factory import PortFactory, built_in_llm, rate_pages
 from nexi.app.knowledge import LocalBackend, LocalFetcher
-from nexi.app.pages import long_page_limits
 from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
 from nexi.app.plugins import describe_tool
 from nexi.app.run import RunEngine
-from nexi.budget import Meter
+from nexi.budget import Budget, Meter
 from nexi.checking.answer import Verifier
 from nexi.checking.judge import Judge, PairJudge
 from nexi.checking.snapshots import Snapshots
 from nexi.compaction import CompactionSettings
 from nexi.config import Config, EndpointRole, get_system_prompt
+from nexi.errors import FetchError
 from nexi.focus import FOCUSES
 from nexi.knowledge.lookup import Lookup
 from nexi.model import MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.reader import Reader
+from nexi.runs.pages import MemoryPages
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
-from nexi.tasks import catch_error, raise_error
+from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.token_counter import BYTES_PER_TOKEN
 from nexi.tools.specs import BACKENDS_OF_TOOLS, EXTRA_SPECS, LOCAL_SEARCH, SPECS, build_spec
 from nexi.tools.summaries import MAX_SUMMARY_TOKENS
 from nexi.tools.toolbox import Toolbox
-from nexi.types import Answer, Hit, Page, PageView, ToolSpec
+from nexi.types import Answer, FetchLimits, Hit, Page, PageView, ToolSpec
+from nexi.urls import is_web_url
 
 MAX_EXTRACT_BYTES = 60_000
+MAX_LONG_PAGE_BYTES = 16_000_000
+MAX_LONG_PAGE_CHARS = 8_000_000  # of a page that is read by its passages
 EXTRACT_PROMPT_TOKENS = 500
 MIN_SECRET_CHARS = 8  # anything shorter also occurs in ordinary text
 FREE_FETCHERS = ("http",)  # reading ahead must cost nothing
@@ -355,3 +361,38 @@ class SearchEngine(RunEngine):
         await components.reader.report_prefetch()
         await indexer.close(at_once=environment.stop.is_set())
         return raise_error(outcome)
+
+
+def long_page_limits(timeout_s: float) -> FetchLimits:
+    """What a page may cost where a question chooses what is read of it."""
+    return FetchLimits(max_bytes=MAX_LONG_PAGE_BYTES, max_chars=MAX_LONG_PAGE_CHARS, timeout_s=timeout_s)
+
+
+async def read_page(
+    ports: PortFactory,
+    url: str,
+    limits: FetchLimits | None = None,
+    *,
+    emit: Emit | None = None,
+    fetchers: Callable[[], Sequence[ContentFetcher]] | None = None,
+) -> Page:
+    """One page for a caller who vouches for its URL. Without `limits` it is read whole, as far as a long page is. Raises
+    FetchError."""
+    if not is_web_url(url):
+        fix = "write it in full, like https://example.com/page"
+        raise FetchError(f"{url[:200]!r} is not the address of a web page", reason="blocked", fix=fix)
+
+    async def read(tasks: asyncio.TaskGroup) -> Page:
+        reader = Reader(
+            fetchers or ports.fetchers,
+            limits=limits or long_page_limits(ports.config.fetch_timeout),
+            session=Session(),
+            meter=Meter(Budget(), started=ports.clock.monotonic()),
+            store=MemoryPages(),
+            emit=emit or QuietEmit(),
+            clock=ports.clock,
+            tasks=tasks,
+        )
+        return await reader.read(url)
+
+    return await run_in_group(read)

@@ -22,11 +22,11 @@ from nexi.answers.document import Document, build_answer_document, read_markdown
 from nexi.answers.document import read_answer as read_printed_answer
 from nexi.answers.papers import mark_title
 from nexi.app.assembly import Nexi
+from nexi.app.components import long_page_limits, read_page
 from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
 from nexi.app.knowledge import Knowledge, LocalBackend
-from nexi.app.pages import long_page_limits, read_page
 from nexi.app.pair_models import open_text_judge
 from nexi.app.request import RunLimits, budget_for
 from nexi.checking.audit import check_citations
