@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from nexi.app.approach import choose_approach
 from nexi.app.factory import PortFactory
 from nexi.app.gate import ModelGate
 from nexi.checking.gaps import build_gap, build_gaps
@@ -140,13 +139,6 @@ def kept_model_grade(config: Config, folder: ModelFolder) -> Grade | None:
     with suppress(NexiError):
         return grade_book(config).grade(_model_key(folder))
     return None
-
-
-def can_test_judge(config: Config) -> bool:
-    """Whether the configured judge is asked in runs: there is one, and it is not a small model that judges itself."""
-    judge, answer = config.endpoint(JUDGE), config.endpoint("answer")
-    is_own_small = judge.model == answer.model and choose_approach(config)[0] == "passages"
-    return config.verify_judge and not judge.is_extractive and not is_own_small
 
 
 async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float | None = None) -> Grade:
