@@ -123,7 +123,7 @@ CORES = (
         is_strict=True,
     ),
     Core("token", "nexi/app/owner_token.py", ("tests/app/test_owner_token.py",), is_strict=True),
-    Core("hosting", "nexi/app/hosting.py", ("tests/app/test_hosting.py",)),
+    Core("hosting", "nexi/app/hosting.py", ("tests/web/test_feeds.py", "tests/app/test_hosting.py")),
     Core("judge", "nexi/checking/judge.py", ("tests/checking/test_judge.py",)),
     Core(
         "rules",

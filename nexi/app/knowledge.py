@@ -60,6 +60,7 @@ class Knowledge:
         """`about` says to a model what is in a store that is not what nexi knows."""
         self.config, self.clock, self.history = ports.config, ports.clock, ports.history
         self.about, self._ports, self._store = about, ports, store
+        self.is_remote = bool(ports.config.qdrant_url)
         self._vectors: bool | None = None
         self._size, self._measure_at = 0, 0.0
 
@@ -68,10 +69,6 @@ class Knowledge:
             await self._store.aclose()
 
     # what it is made of
-
-    @property
-    def is_remote(self) -> bool:
-        return bool(self.config.qdrant_url)
 
     def may_hold_something(self) -> bool:
         """Whether there is a store at all, said without opening it."""

@@ -294,10 +294,7 @@ class RecordedPairModel:
 
     def __init__(self, model: PairModel | None, replay: AgentReplay, emit: Emit) -> None:
         self._model, self._replay, self._emit = model, replay, emit
-
-    @property
-    def name(self) -> str:
-        return self._model.name if self._model else "the installed model"
+        self.name = model.name if model else "the installed model"
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         recorded = self._replay.find_judgement(PASSAGES)

@@ -128,12 +128,9 @@ class Run:
             ports, resolved, session, self.meter, self.emit, self.stopping, recorded, attached, knows, calls
         )
         self.engine = build_engine(self.environment)
+        self.gate = self.engine.gate
         self._task: asyncio.Task[None] | None = None
         self._notice: asyncio.Task[None] | None = None
-
-    @property
-    def gate(self) -> PlanGate | None:
-        return self.engine.gate
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._work(), name=f"run {self.id}")

@@ -100,7 +100,9 @@ class TextCheck:
         """Raises NexiError where there is no such text, NoEvidenceError where there is nothing to check it against."""
         request = self._request
         if not request.target.url:
-            document = await asyncio.to_thread(_document_of, request.target, self._nexi.runs(), self._nexi.history())
+            document = await asyncio.to_thread(self._read_target)
+            if not document.text.strip():
+                raise _nothing_to_verify("it is empty")
         elif request.is_local:
             raise ConfigError("a page cannot be fetched within the local scope", fix="leave --local out, or give a file")
         else:
@@ -116,6 +118,10 @@ class TextCheck:
         is_fetched = request.refetch or bool(request.target.url)
         pages = await _fetch_pages(document.sources, fetch_fresh) if is_fetched else None
         return await recheck(document, texts, pages, judge=open_text_judge(self._gate), deadline=self._deadline())
+
+    def _read_target(self) -> Document:
+        target = self._request.target
+        return _find_document(target.id, self._nexi.runs(), self._nexi.history()) if target.id else _read_text(target.text)
 
     async def _add_records(self, document: Document) -> Document:
         """The document with the records of the papers whose DOI is in an address: one may be retracted since it was cited."""
@@ -378,14 +384,6 @@ def _facts_of(runs: RunStore, run_id: str) -> Sequence[Fact]:
         return error.readable.bare_facts if error.readable else ()
     except StoreError:
         return ()
-
-
-def _document_of(target: Target, runs: RunStore, history: HistoryStore) -> Document:
-    """The document to verify. Raises NexiError where there is none, NoEvidenceError where nothing is in it."""
-    document = _find_document(target.id, runs, history) if target.id else _read_text(target.text)
-    if not document.text.strip():
-        raise _nothing_to_verify("it is empty")
-    return document
 
 
 def _nothing_to_verify(cause: str, fix: str = "give an answer, a report or any text") -> NoEvidenceError:
