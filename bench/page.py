@@ -53,7 +53,7 @@ PAINT_MS, FRAME_MS, HEAP_MB, PAGE_KB, SIGN_MS = 300, 100, 60, 180, 300
 
 def child(home: str, count: int, rate: float) -> None:
     """Serve on a free port, and say which."""
-    from nexi.app import Nexi, search_engine
+    from nexi.app import Nexi, assembly
     from nexi.config import Config
     from nexi.testing import FakeWeb
     from nexi.types import Answer
@@ -61,14 +61,14 @@ def child(home: str, count: int, rate: float) -> None:
     from nexi.web.guard import GuardRules
     from rig.served import serve_here
 
-    class LongEngine(search_engine.SearchEngine):
+    class LongEngine(assembly.SearchEngine):
         """An engine that tells so many events, at that rate."""
 
         def __init__(self, environment: Any) -> None:
             super().__init__(environment)
             self.emit, self.stopping = environment.emit, environment.stop
 
-        async def answer(self) -> Answer:
+        async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
             from nexi.events import is_fact
 
             clock = asyncio.get_running_loop().time
@@ -85,7 +85,7 @@ def child(home: str, count: int, rate: float) -> None:
             await self.stopping.wait()
             return Answer(TEXT * 20)
 
-    search_engine.SearchEngine = LongEngine  # type: ignore[misc]  # where a run looks for its engine
+    assembly.SearchEngine = LongEngine  # type: ignore[misc]  # where a run looks for its engine
     web = FakeWeb({"https://moon.example/": "# Moon\n\nThe Moon is 384,400 km from Earth on average."})
     config = Config(home=Path(home), model="extractive")
     app = create_app(config, nexi=Nexi(config, backends=(web,), fetchers=(web,)), rules=GuardRules(per_minute=1e9, burst=1e9))

@@ -27,7 +27,6 @@ from nexi.checking.judge import Case, Judge, Judgement, Judging
 from nexi.checking.pages import Snapshot, prepare
 from nexi.checking.review import build_cases, is_rejected
 from nexi.checking.rules import check_answer
-from nexi.extract import to_markdown
 from nexi.extract.text import to_markdown
 from nexi.runs.directory import MemoryPages
 from nexi.runs.session import Session

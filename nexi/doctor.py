@@ -25,9 +25,10 @@ from nexi import __version__, app
 from nexi.app import Nexi, SystemClock, find_protections, open_runs, pair_models, resolve_host
 from nexi.app.factory import find_reading_problem
 from nexi.app.history import read_history
-from nexi.app.integrity import find_damaged_runs
 from nexi.app.local_models import PORTS, LocalServer, describe_server, find_servers, server_time
 from nexi.app.plugins import list_plugins
+from nexi.app.resolve import can_test_judge
+from nexi.app.stored_runs import find_damaged_runs
 from nexi.config import Config, EndpointRole, load_config
 from nexi.errors import ConfigError, FetchError, LLMError, NexiError
 from nexi.install import install_command, other_package, reader_command
@@ -153,7 +154,7 @@ async def examine_settings(config: Config, environment: _DoctorEnvironment = SET
     """Check only the answer model, what it is worth as a judge, and the search services, before settings are saved."""
     async with Nexi(config.override(llm_max_retries=0), clock=environment.clock) as nexi:
         work = [("model", _check_model(nexi, "answer", environment)), *_plan_search_checks(nexi)]
-        if pair_models.can_test_judge(config) and (config.max_model_calls or SETUP_CALLS) >= SETUP_CALLS:
+        if can_test_judge(config) and (config.max_model_calls or SETUP_CALLS) >= SETUP_CALLS:
             work.append(("proof judge", _test_proof_judge(nexi, environment)))
         return _hide_secrets(config, await _run_checks(work, environment))
 

@@ -57,7 +57,7 @@ def _parse_port(text: str) -> int:
 def serve_stdio() -> None:
     """Serve one client on stdin and stdout until it leaves. Raises NexiError."""
     from nexi.app import Nexi
-    from nexi.app.project import with_project
+    from nexi.app.folders import with_project
 
     config = with_project(_load_config())
 

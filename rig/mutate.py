@@ -116,10 +116,14 @@ CORES = (
         is_strict=True,
         needs_postgres=True,
     ),
-    Core("retention", "nexi/app/retention.py", ("tests/app/test_retention.py",), is_strict=True),
+    Core(
+        "stored_runs",
+        "nexi/app/stored_runs.py",
+        ("tests/app/test_retention.py", "tests/test_run_repair.py", "tests/research/test_bundle.py"),
+        is_strict=True,
+    ),
     Core("token", "nexi/app/owner_token.py", ("tests/app/test_owner_token.py",), is_strict=True),
-    Core("bundle", "nexi/app/bundle.py", ("tests/research/test_bundle.py",), is_strict=True),
-    Core("hosting", "nexi/app/hosting.py", ("tests/app/test_hosting.py",)),
+    Core("hosting", "nexi/app/hosting.py", ("tests/web/test_feeds.py", "tests/app/test_hosting.py")),
     Core("judge", "nexi/checking/judge.py", ("tests/checking/test_judge.py",)),
     Core(
         "rules",

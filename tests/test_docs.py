@@ -22,7 +22,7 @@ import pytest
 
 from nexi import cli, config, errors, prompts
 from nexi.app import SystemClock
-from nexi.app.webhook import _describe_end
+from nexi.app.run import _describe_end
 from nexi.config._values import JUDGE_VARIABLE, PLACE_VARIABLES
 from nexi.config.fields import DECLARATIONS
 from nexi.runs.directory import RunDirectory

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nexi.app import Nexi
-from nexi.app.extra_tools import list_extra_specs
+from nexi.app.components import list_extra_specs
 from nexi.app.plugins import as_backend, as_fetcher
 from nexi.config import Config
 from nexi.doctor import _check_plugins

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nexi.app.bundle import write_bundle
-from nexi.app.integrity import find_damaged_runs, repair_logs
+from nexi.app.stored_runs import find_damaged_runs, list_indexed_pages, repair_logs, write_bundle
 from nexi.config import Config
 from nexi.errors import StoreError
-from nexi.events import ModelAsked, PageFetched, RunFinished, RunStarted, Warned
+from nexi.events import ModelAsked, PageFetched, RunFinished, RunResumed, RunStarted, SourceNumbered, Warned
 from nexi.runs.directory import LOST_FACT, LogRepair, RunDirectory
 from nexi.testing import FakeClock
+from nexi.types import Source
 from tests.raising import has_code
 from tests.research.test_resume import research, resumed
 from tests.research.world import PromptModel, replayed
@@ -146,3 +146,20 @@ def test_a_replay_that_lost_a_reply_says_so(make_config: Make) -> None:
     with pytest.raises(StoreError, check=has_code("damaged_evidence", "1 of its facts")):
         replayed(config, whole.id)
     assert isinstance(runs.open_log(whole.id).facts[-1][1], RunFinished)
+
+
+async def test_the_pages_of_stored_runs_are_those_of_logs_that_leave_no_doubt(tmp_path: Path) -> None:
+    ids = iter("abcdef0")
+    runs = RunDirectory(tmp_path / "runs", tmp_path / "pages", FakeClock(), new_id=lambda: next(ids) * 6)
+
+    def page(name: str) -> SourceNumbered:
+        return SourceNumbered(Source(1, f"https://a.example/{name}"))
+
+    await write(runs, STARTED, page("first"), SourceNumbered(Source(2, "file:///notes~1/a.md")), FINISHED)
+    await write(runs, STARTED, WARNED, page("second"), FINISHED)
+    await write(runs, STARTED, page("unfinished"))
+    await write(runs, STARTED, page("not stored"), Warned("not_indexed", "1 of the pages"), FINISHED)
+    await write(runs, STARTED, page("no store"), Warned("store", "it is full"), FINISHED)
+    await write(runs, STARTED, page("resumed"), RunResumed(1, 2.0), FINISHED)
+    flip(log_of(runs, await write(runs, STARTED, page("damaged"), FINISHED)), 3)
+    assert sorted(list_indexed_pages(runs)) == ["https://a.example/first", "https://a.example/second"]

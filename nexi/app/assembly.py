@@ -13,23 +13,19 @@ from msgspec.structs import replace
 
 from nexi.app import resume
 from nexi.app.clock import SystemClock
-from nexi.app.components import RunComponents
+from nexi.app.components import RunComponents, SearchEngine, read_page
 from nexi.app.conversation import load_conversation_after, load_last_conversation
 from nexi.app.emit import QuietEmit
-from nexi.app.environment import RunEnvironment
+from nexi.app.environment import RecordedRun, RunEnvironment
 from nexi.app.factory import PortFactory, SharedClients
-from nexi.app.gate import ModelGate, open_gate
-from nexi.app.local import LocalBackend
+from nexi.app.gate import ModelGate, PlainModel, open_gate
+from nexi.app.knowledge import LocalBackend
 from nexi.app.local_scope import restrict_to_local
-from nexi.app.open_question import OpenQuestion, find_open_question
-from nexi.app.pages import read_page
-from nexi.app.plain_model import PlainModel
-from nexi.app.recorded import RecordedRun
+from nexi.app.questions import OpenQuestion, find_open_question
 from nexi.app.request import LAST_RUN, RunMode, RunRequest, budget_for, check_request, clean_question
 from nexi.app.resolve import LocalModelProbe, ModelProbe, ResolvedRun, resolve, resolve_config
 from nexi.app.resume import Replay
 from nexi.app.run import Run, RunEngine, RunOpening, RunResult
-from nexi.app.search_engine import SearchEngine
 from nexi.app.spaces import enter_space, open_space_knowledge
 from nexi.budget import Budget, Meter, smallest_limit
 from nexi.config import Config
@@ -292,8 +288,7 @@ class Nexi:
     async def verify(self, request: VerifyRequest | Target) -> Verification:
         """Check a text sentence by sentence; nothing in it is changed. Raises NexiError when there is no such run,
         NoEvidenceError when there is nothing to check it against."""
-        from nexi.app.text_check import TextCheck
-        from nexi.app.verification import Target, VerifyRequest
+        from nexi.app.verification import Target, TextCheck, VerifyRequest
 
         request = VerifyRequest(request) if isinstance(request, Target) else request
         check = TextCheck(self, self._ports_within(request.is_local), request)

@@ -1,9 +1,14 @@
-"""RunComponents: the engine's pieces for one agent of a run, joined. The clients behind them are shared."""
+"""RunComponents: the engine's pieces for one agent of a run, joined, and SearchEngine, which answers with one agent.
+
+The clients behind them are shared. The extra tools are those besides the web search; a resumed run keeps its own. One page
+outside a run goes along the same fetch chain, past the same guard.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 from urllib.parse import unquote
 
 from msgspec.structs import replace
@@ -11,34 +16,88 @@ from msgspec.structs import replace
 from nexi.agent import AgentLoop, AgentSettings, RunContext
 from nexi.agent.context import RatePages
 from nexi.agent.repeats import MAX_CALL_RUNS, RepeatedCalls
+from nexi.app.emit import QuietEmit
 from nexi.app.environment import RunEnvironment
-from nexi.app.extra_tools import build_extra_searchers, list_extra_specs
-from nexi.app.factory import built_in_llm, rate_pages
-from nexi.app.local import LocalBackend, LocalFetcher
-from nexi.app.pages import long_page_limits
+from nexi.app.factory import PortFactory, built_in_llm, rate_pages
+from nexi.app.knowledge import LocalBackend, LocalFetcher
 from nexi.app.pair_models import JUDGE, PASSAGES, RecordedPairModel, RunJudge
-from nexi.budget import Meter
+from nexi.app.plugins import describe_tool
+from nexi.app.run import RunEngine
+from nexi.budget import Budget, Meter
 from nexi.checking.answer import Snapshots, Verifier
 from nexi.checking.judge import Judge, PairJudge
 from nexi.compaction import CompactionSettings
-from nexi.config import Config, EndpointRole
+from nexi.config import Config, EndpointRole, get_system_prompt
+from nexi.errors import FetchError
 from nexi.focus import FOCUSES
 from nexi.knowledge.lookup import Lookup
 from nexi.model import MeteredLLM
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.reader import Reader
+from nexi.runs.directory import MemoryPages
 from nexi.runs.recording import AgentReplay
 from nexi.runs.session import Session
 from nexi.searcher import Searcher
+from nexi.tasks import catch_error, raise_error, run_in_group
 from nexi.token_counter import BYTES_PER_TOKEN
-from nexi.tools.specs import LOCAL_SEARCH, SPECS
+from nexi.tools.specs import BACKENDS_OF_TOOLS, EXTRA_SPECS, LOCAL_SEARCH, SPECS, build_spec
 from nexi.tools.toolbox import MAX_SUMMARY_TOKENS, Toolbox
-from nexi.types import Hit, Page, PageView
+from nexi.types import Answer, FetchLimits, Hit, Page, PageView, ToolSpec
+from nexi.urls import is_web_url
 
 MAX_EXTRACT_BYTES = 60_000
+MAX_LONG_PAGE_BYTES = 16_000_000
+MAX_LONG_PAGE_CHARS = 8_000_000  # of a page that is read by its passages
 EXTRACT_PROMPT_TOKENS = 500
 MIN_SECRET_CHARS = 8  # anything shorter also occurs in ordinary text
 FREE_FETCHERS = ("http",)  # reading ahead must cost nothing
+
+
+def usable_tools(environment: RunEnvironment) -> list[str]:
+    """Every extra tool that can be used here; a resumed run keeps its own."""
+    config = environment.config
+    if environment.recorded.facts:
+        names, backends = environment.recorded.settings.get("tools"), _list_backends(config)
+        return [name for name in names if name in backends] if isinstance(names, list) else []
+    backends_allowed = {*config.search_chain(), *config.service_names(), "ripgrep"} if environment.request.services else None
+    calls_tools = not config.endpoint("answer").is_extractive
+    backends = {tool: name for tool, name in _list_backends(config).items() if calls_tools or name not in config.tools}
+    usable = ((tool, name) for tool, name in backends.items() if environment.ports.can_use_extra(name))
+    return [tool for tool, name in usable if backends_allowed is None or name in backends_allowed]
+
+
+def _wanted_tools(environment: RunEnvironment) -> list[str]:
+    """The extra tools of an ordinary search: those that are set up, for a model that chooses among tools itself."""
+    if environment.recorded.facts:
+        return usable_tools(environment)
+    config = environment.config
+    if environment.is_small_model or environment.approach == "passages" or config.endpoint("answer").is_extractive:
+        return []
+    names, backends = {*config.search_chain(), "ripgrep", *config.tools}, _list_backends(config)
+    return [tool for tool in usable_tools(environment) if backends[tool] in names or config.keys_for(backends[tool])]
+
+
+def list_extra_specs(config: Config, tools: Iterable[str]) -> tuple[ToolSpec, ...]:
+    """What a model is told of these tools; of the user's own, what their files say."""
+    backends = _list_backends(config)
+    return tuple(
+        EXTRA_SPECS.get(tool) or build_spec(tool, describe_tool(config, backends[tool])) for tool in tools if tool in backends
+    )
+
+
+def build_extra_searchers(ports: PortFactory, tools: Iterable[str], emit: Emit, replay: AgentReplay) -> Mapping[str, Searcher]:
+    """A searcher over the one backend of each tool; over none where a tool is only remembered."""
+    backends = _list_backends(ports.config)
+
+    def build(name: str) -> Searcher:
+        return Searcher(lambda: list(filter(None, [ports.extra_backend(name)])), emit=emit, clock=ports.clock, replay=replay)
+
+    return {tool: build(backends[tool]) for tool in tools if tool in backends}
+
+
+def _list_backends(config: Config) -> dict[str, str]:
+    """The backend of each tool; one of the user has the name of its file."""
+    return {**BACKENDS_OF_TOOLS, **{name.replace("-", "_"): name for name in config.tools}}
 
 
 class RunComponents:
@@ -264,3 +323,74 @@ def secrets_of(config: Config) -> tuple[str, ...]:
         password = user.rpartition("//")[2].partition(":")[2] if place else ""
         keys += [password, unquote(password)]  # as it is written, and as it is meant
     return tuple({k for k in (*keys, config.token) if len(k) >= MIN_SECRET_CHARS})
+
+
+class SearchEngine(RunEngine):
+    """Answers with the agent's loop over the session of its run, into which the loop writes its turns."""
+
+    def __init__(self, environment: RunEnvironment) -> None:
+        self._environment = environment
+
+    def settings(self) -> dict[str, Any]:
+        tools = _wanted_tools(self._environment)
+        return {"tools": tools} if tools else {}
+
+    def open_conversation(self) -> None:
+        environment, request = self._environment, self._environment.request
+        config, own = environment.config, request.system_prompt
+        config = config.override(system_prompt=own) if own else config
+        prompt = get_system_prompt(request.effort, request.limits.max_iterations, today=environment.today, config=config)
+        environment.session.set_instructions(prompt + environment.instructions)
+        environment.session.add_question(environment.question)
+
+    async def answer(self, tasks: asyncio.TaskGroup) -> Answer:
+        environment = self._environment
+        indexer = environment.page_indexer(tasks)
+        components = RunComponents(
+            environment,
+            tasks,
+            has_knowledge=await environment.has_knowledge(),
+            index_page=indexer.index_page,
+            pages_before=environment.pages_answered_before,
+            extra_tools=_wanted_tools(environment),
+        )
+        outcome = await catch_error(components.build_loop(environment.stop).run())
+        components.cancel()
+        await components.reader.report_prefetch()
+        await indexer.close(at_once=environment.stop.is_set())
+        return raise_error(outcome)
+
+
+def long_page_limits(timeout_s: float) -> FetchLimits:
+    """What a page may cost where a question chooses what is read of it."""
+    return FetchLimits(max_bytes=MAX_LONG_PAGE_BYTES, max_chars=MAX_LONG_PAGE_CHARS, timeout_s=timeout_s)
+
+
+async def read_page(
+    ports: PortFactory,
+    url: str,
+    limits: FetchLimits | None = None,
+    *,
+    emit: Emit | None = None,
+    fetchers: Callable[[], Sequence[ContentFetcher]] | None = None,
+) -> Page:
+    """One page for a caller who vouches for its URL. Without `limits` it is read whole, as far as a long page is. Raises
+    FetchError."""
+    if not is_web_url(url):
+        fix = "write it in full, like https://example.com/page"
+        raise FetchError(f"{url[:200]!r} is not the address of a web page", reason="blocked", fix=fix)
+
+    async def read(tasks: asyncio.TaskGroup) -> Page:
+        reader = Reader(
+            fetchers or ports.fetchers,
+            limits=limits or long_page_limits(ports.config.fetch_timeout),
+            session=Session(),
+            meter=Meter(Budget(), started=ports.clock.monotonic()),
+            store=MemoryPages(),
+            emit=emit or QuietEmit(),
+            clock=ports.clock,
+            tasks=tasks,
+        )
+        return await reader.read(url)
+
+    return await run_in_group(read)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from nexi import __version__, ports
 from nexi.app.clock import SystemClock
 from nexi.app.plugins import as_backend, as_fetcher, backend_plugin, fetcher_plugin, is_local_tool
-from nexi.app.retention import RetentionNotice
+from nexi.app.stored_runs import RetentionNotice
 from nexi.backends import Settings as BackendSettings
 from nexi.backends import create_backend, require_backend
 from nexi.backends import is_available as is_backend_available

@@ -1,6 +1,6 @@
-"""Addresses of the user's own files: a folder has a name that tells nothing of the machine, and only here is it a path.
+"""Folders of the user: the names of those that were indexed, which tell nothing of the machine, and the project around one.
 
-Addresses go to stores, logs and models; paths are shown to the user alone.
+Addresses with these names go to stores, logs and models; paths are shown to the user alone.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from unicodedata import normalize
 from urllib.parse import quote, unquote
 
+from nexi.config import Config
 from nexi.files import merge_json_object, read_json_object
 from nexi.types import content_digest
 
@@ -47,3 +48,17 @@ class Folders:
 
 def _parse_folders(folders: Mapping[str, object]) -> dict[str, Path]:
     return {label: Path(str(folder)) for label, folder in folders.items()}
+
+
+def with_project(config: Config, folder: Path | None = None) -> Config:
+    """The config with the git work tree around a folder, by default the current one, as the code to search, if it names none.
+    Doors at which one person sits in one folder ask for it; a server does not, because its folder is not its users'."""
+    if config.grep_root or not config.grep_project:
+        return config
+    try:
+        current, home = (folder or Path.cwd()).resolve(), Path.home().resolve()
+        outside = {home, *home.parents}  # which hold more than a project
+        root = next((f for f in (current, *current.parents) if f not in outside and (f / ".git").exists()), None)
+    except (OSError, RuntimeError):
+        return config
+    return config.override(grep_root=str(root)) if root else config

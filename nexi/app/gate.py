@@ -1,31 +1,41 @@
 """The gate: the only way to a model (`tests/test_layers.py`). It hands out ports that count.
 
 A gate is opened for one piece of work and knows its scope (`is_local`), its budget (the meter) and where each call is written
-down (its emit: the log of a run, or the quota of a person).
+down (its emit: the log of a run, or the quota of a person). PlainModel is one call through it, without tools, pages or a run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as replace_endpoint
+from typing import Any
 
+from msgspec.structs import replace
+
+from nexi.answers.streaming import make_safe
 from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory, fetches_its_model
+from nexi.app.request import budget_for
 from nexi.budget import Budget, Meter
 from nexi.config import EXTRACTIVE, Endpoint, EndpointRole
 from nexi.errors import LLMError, NexiError
-from nexi.events import Delta, Fact, ModelAsked, ModelFailed, ModelReplied
+from nexi.events import Delta, Fact, ModelAsked, ModelFailed, ModelReplied, RunFinished
 from nexi.model import NOT_ASKED, CallCounter, MeteredLLM
 from nexi.net.addresses import is_loopback_url
 from nexi.notices import Notice
 from nexi.ports import LLM, Embedder, Emit, PersonalState
+from nexi.prompts import render
 from nexi.runs.recording import CANCELLED, AgentReplay
+from nexi.structured.json_reader import parse_lenient
+from nexi.structured.schema_check import check_schema
 from nexi.token_counter import BYTES_PER_TOKEN, TokenCounter
-from nexi.types import BACKGROUND_PURPOSES, Embedded, Purpose, StopReason, Usage, Vector
+from nexi.types import BACKGROUND_PURPOSES, Embedded, Message, Purpose, Reply, StopReason, Usage, Vector
 
+CALL_TIMEOUT_S = 120.0  # of a plain call
 INDEXING_SHARE = 0.2  # of a run's budget: what it stores for later must leave it an answer
 PURPOSES_OF_A_RUN = BACKGROUND_PURPOSES | {"suggest", "json"}  # asked for what a run has found, or for what is stored
 
@@ -207,3 +217,54 @@ def open_gate(
     meter.restore(spent, calls, 0)
     emit = emit or QuietEmit()
     return ModelGate(ports, meter, _QuotaEmit(state, emit) if state else emit, is_local=is_local)
+
+
+class PlainModel:
+    """The answering model for tasks about a chat, and to put an answer into JSON; asked once at a time."""
+
+    def __init__(self, ports: PortFactory) -> None:
+        self._ports = ports
+
+    async def reply(self, messages: Sequence[Message], *, max_tokens: int) -> Reply:
+        """What the model writes to these messages. Raises LLMError, or NexiError where a quota is reached."""
+        reply = await self._ask("task", messages, max_tokens=max_tokens)
+        return replace(reply, text=_make_safe(reply.text, messages))
+
+    async def write_json(
+        self, question: str, answer: str, schema: Mapping[str, Any], *, max_tokens: int, after: RunFinished
+    ) -> Reply:
+        """The answer of a run as JSON that fits the schema, paid from what the run has left. Raises NexiError."""
+        prompt = render("json_answer", folder=self._ports.config.prompts_dir, schema=json.dumps(schema, ensure_ascii=False))
+        messages = (Message("system", prompt), Message("user", f"Question: {question}\n\nAnswer:\n{answer}"))
+        reply = await self._ask("json", messages, after, max_tokens=max_tokens, schema=schema)
+        try:
+            value = parse_lenient(reply.text)
+            problems = check_schema(value, schema)
+        except ValueError as error:
+            value, problems = None, [str(error)]
+        if problems:
+            cause, fix = "; ".join(problems[:3]), "ask with a simpler schema, or for text"
+            raise LLMError("the model wrote no JSON that fits the schema", cause=cause, fix=fix, code="bad_json")
+        value = _map_texts(value, lambda text: _make_safe(text, messages))
+        return replace(reply, text=json.dumps(value, ensure_ascii=False))
+
+    async def _ask(
+        self, purpose: Purpose, messages: Sequence[Message], after: RunFinished | None = None, **options: Any
+    ) -> Reply:
+        spent, calls = (after.usage, after.model_calls) if after else (Usage(), 0)
+        gate = open_gate(self._ports, budget=budget_for(self._ports.config), spent=spent, calls=calls)
+        deadline = self._ports.clock.monotonic() + CALL_TIMEOUT_S
+        return await gate.open_llm("answer", purpose).complete(messages, deadline=deadline, **options)
+
+
+def _make_safe(text: str, messages: Sequence[Message]) -> str:
+    """The text without a way out; a link must stand in what the model was given."""
+    return make_safe(text, lambda url: 0 if any(url in message.content for message in messages) else None)
+
+
+def _map_texts(value: object, change: Callable[[str], str]) -> object:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {change(name): _map_texts(inner, change) for name, inner in value.items()}
+    return [_map_texts(inner, change) for inner in value] if isinstance(value, list) else value

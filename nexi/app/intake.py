@@ -1,13 +1,18 @@
 """Intake: files, folders, pages and sitemaps into the knowledge store, some at a time, and what became of each.
 
-A document that cannot be taken is counted with its reason and never stops the rest; a store that fails does.
+A document that cannot be taken is counted with its reason and never stops the rest; a store that fails does. Changes in a
+folder come from inotify on Linux, and from a look every two seconds elsewhere, or where the kernel gives no watch (a limit
+reached, a network drive of another machine).
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
+import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +25,6 @@ from nexi.app.assembly import Nexi
 from nexi.app.documents import TwinFiles, Vault, files_in, find_vault, folders_in, read_document, read_documents
 from nexi.app.emit import QuietEmit
 from nexi.app.factory import PortFactory
-from nexi.app.folder_events import FolderEvents
 from nexi.app.folders import SCHEME, Folders
 from nexi.app.knowledge import Knowledge, open_temporary_knowledge
 from nexi.app.zotero import TARGET, Library, find_library, read_running_library
@@ -28,6 +32,7 @@ from nexi.errors import FetchError, NexiError, StoreError
 from nexi.files import is_existing_path
 from nexi.formats import render_item
 from nexi.knowledge.indexing import IndexReport
+from nexi.ports import Clock
 from nexi.text.dates import normalise_date
 from nexi.types import Page
 from nexi.urls import find_urls, hit_key, is_web_url, join
@@ -37,6 +42,11 @@ SITEMAP_DEPTH = 2
 MAX_NAMED = 1_000
 SAME_TEXT = "the same text as a file beside it"
 LONG = 100_000  # characters; a shorter note is read before a thread could begin
+LOOK_S = 2.0
+LOOK_ANYWAY_S = 60.0  # with a watch: a network drive does not tell what other machines write
+SETTLE_S = 0.2  # a program saves a file in several steps
+# Written and closed, moved in or out, made, deleted, attributes: of the files of a folder.
+INOTIFY_MASK = 0x00000008 | 0x00000040 | 0x00000080 | 0x00000100 | 0x00000200 | 0x00000004
 MAX_BATCH_FILES, MAX_BATCH_CHARS = 100, 500_000  # of files in one transaction: a kill loses no more than these
 
 
@@ -175,7 +185,7 @@ class DocumentIndexing:
         folder, is_folder = await asyncio.to_thread(place_of, target)
         if not is_folder:
             raise NexiError(f"{target[:200]} cannot be watched", cause="it is no folder", fix="watch the folder it is in")
-        with FolderEvents(self._nexi.clock) as events:
+        with _FolderEvents(self._nexi.clock) as events:
             stamps: dict[Path, tuple[int, int]] = {}
             is_first = True
             while True:
@@ -348,6 +358,60 @@ async def attach_files(nexi: Nexi, ports: PortFactory, targets: Sequence[str]) -
             why = "; ".join(f"{name}: {reason}" for name, reason in taking.taken.skipped[:5]) or "the folder is empty"
             raise NexiError(f"there is nothing to read in {names}", cause=why, fix="give files with text in them")
         yield knowledge
+
+
+class _FolderEvents:
+    """A block in which changes below a folder can be waited for."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._changed = asyncio.Event()
+        self._libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+        self._descriptor = -1
+
+    def __enter__(self) -> _FolderEvents:
+        if self._libc:
+            self._descriptor = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor >= 0:
+            asyncio.get_running_loop().add_reader(self._descriptor, self._read_events)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def watch(self, folders: Iterable[Path]) -> None:
+        """Watch these folders as well; one that is watched already stays so."""
+        for folder in folders:
+            if self._descriptor < 0 or self._libc is None:
+                return
+            if self._libc.inotify_add_watch(self._descriptor, os.fsencode(folder), INOTIFY_MASK) < 0 and folder.is_dir():
+                self._close()
+
+    async def wait(self) -> None:
+        """Wait until something may have changed."""
+        if self._descriptor < 0:
+            await self._clock.sleep(LOOK_S)
+            return
+        tasks = [asyncio.ensure_future(work) for work in (self._changed.wait(), self._clock.sleep(LOOK_ANYWAY_S))]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+        if self._changed.is_set():
+            await self._clock.sleep(SETTLE_S)
+            self._changed.clear()
+
+    def _read_events(self) -> None:
+        with suppress(BlockingIOError):
+            while os.read(self._descriptor, 65_536):
+                self._changed.set()
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            os.close(self._descriptor)
+        self._descriptor = -1
 
 
 def _file_stamps(folder: Path) -> dict[Path, tuple[int, int]]:

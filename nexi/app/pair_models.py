@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from nexi.app.approach import choose_approach
 from nexi.app.factory import PortFactory
 from nexi.app.gate import ModelGate
 from nexi.checking.judge import TOKENS_PER_CASE, GradedJudge, Judge, JudgePairModel, LlmJudge, PairJudge
@@ -141,13 +140,6 @@ def kept_model_grade(config: Config, folder: ModelFolder) -> Grade | None:
     with suppress(NexiError):
         return grade_book(config).grade(_model_key(folder))
     return None
-
-
-def can_test_judge(config: Config) -> bool:
-    """Whether the configured judge is asked in runs: there is one, and it is not a small model that judges itself."""
-    judge, answer = config.endpoint(JUDGE), config.endpoint("answer")
-    is_own_small = judge.model == answer.model and choose_approach(config)[0] == "passages"
-    return config.verify_judge and not judge.is_extractive and not is_own_small
 
 
 async def grade_judge(config: Config, llm: LLM, clock: Clock, *, deadline: float | None = None) -> Grade:
@@ -303,10 +295,7 @@ class RecordedPairModel:
 
     def __init__(self, model: PairModel | None, replay: AgentReplay, emit: Emit) -> None:
         self._model, self._replay, self._emit = model, replay, emit
-
-    @property
-    def name(self) -> str:
-        return self._model.name if self._model else "the installed model"
+        self.name = model.name if model else "the installed model"
 
     async def score(self, pairs: Sequence[tuple[str, str]], *, deadline: float | None = None) -> Sequence[PairScore]:
         recorded = self._replay.find_judgement(PASSAGES)

@@ -9,9 +9,8 @@ from typing import Any
 from msgspec.structs import asdict
 
 from nexi.agent import AgentLoop, AnswerChecker
-from nexi.app.components import RunComponents
+from nexi.app.components import RunComponents, build_extra_searchers, list_extra_specs, usable_tools
 from nexi.app.environment import RunEnvironment
-from nexi.app.extra_tools import build_extra_searchers, list_extra_specs, usable_tools
 from nexi.app.factory import built_in_llm, compare_texts, rate_pages
 from nexi.app.resolve import estimate_research
 from nexi.app.run import RunEngine

@@ -1,29 +1,50 @@
-"""Resolve: a request and a config become what a run works with, once and for every door: model, window, budget and scope."""
+"""Resolve: a request and a config become what a run works with, once and for every door: model, window, budget and scope.
+
+The answering model is used with tools of its own, or for a sentence or two over passages that nexi chose for it. A test with
+`nexi models --probe` is kept for each model and server; without one the size decides.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.app.approach import choose_approach
 from nexi.app.local_scope import restrict_to_local
 from nexi.app.request import RunRequest, budget_for, check_request
 from nexi.budget import Budget
-from nexi.config import DEFAULT_CONFIG, Config
-from nexi.errors import ConfigError
-from nexi.llm.local import LocalServer, describe_server
+from nexi.config import DEFAULT_CONFIG, Config, get_system_prompt
+from nexi.errors import ConfigError, StoreError
+from nexi.files import read_json_object, write_json_object
+from nexi.llm.local import LocalModel, LocalServer, describe_server
 from nexi.llm.openai.prices import price_of, price_table
 from nexi.net.addresses import is_loopback_url
 from nexi.notices import Notice
-from nexi.ports import Clock
+from nexi.ports import LLM, Clock
 from nexi.research.planner import CostEstimate, estimate_cost
 from nexi.routing.table import SERVICES
-from nexi.types import Approach
+from nexi.tools.specs import FINAL_ANSWER, SPECS, WEB_GET, WEB_SEARCH, parse_arguments
+from nexi.types import Approach, Message, ToolSpec
 
 MAX_PROBE_S = 3.0  # for a server on this machine to describe itself, also while a model keeps every core busy
 PROBE_AGAIN_S = 60.0
+APPROACHES_FILE = "approaches.json"
+MAX_SMALL_BILLIONS = 9.5  # models of 9B by name have up to 9.4
+MAX_APPROACHES = 200
+MAX_TEST_TOKENS = 300
+_SIZE = re.compile(r"(?<![A-Za-z0-9.])e?(\d{1,4}(?:\.\d{1,3})?)([bm])(?![A-Za-z0-9])", re.I)
+_TEST_QUESTION = "How high is the tower of Ebenau?"
+_TEST_URL = "https://ebenau.example/tower"
+_TEST_HITS = {
+    "searches": [{"results": [{"title": "The tower of Ebenau", "url": _TEST_URL, "description": "History, height."}]}]
+}
+_TEST_PAGE = {"pages": [{"url": _TEST_URL, "content": f"[1] {_TEST_URL}\n---\nThe tower of Ebenau is 57 metres high."}]}
 
 
 class ResolvedRun(Struct, frozen=True):
@@ -119,3 +140,65 @@ def resolve_config(request: RunRequest, base: Config) -> tuple[Config, tuple[str
             raise ConfigError("the space allows no search service that is used here", cause=cause, fix="change its services")
         config = config.override(search_backend=chain, services=open_services)
     return restrict_to_local(config) if request.is_local else (config, ())
+
+
+# how the answering model is used
+
+
+def choose_approach(config: Config, model: LocalModel | None = None) -> tuple[Approach, bool]:
+    """How the answering model is used, and whether it is small. "" is for a model of unknown size that was never tested."""
+    endpoint = config.endpoint("answer")
+    if endpoint.is_extractive:
+        return "tools", False
+    is_small = _is_small_model(endpoint.model, model)
+    return _kept_approach(config) or ("passages" if is_small else ""), is_small
+
+
+def _is_small_model(name: str, model: LocalModel | None = None) -> bool:
+    """Whether a model has at most about 9 billion parameters, by its server's word or by its name."""
+    sizes = [float(size) / (1 if unit in "bB" else 1000) for size, unit in _SIZE.findall(name)]
+    billions = (model.billions if model else None) or max(sizes, default=0.0)
+    return 0 < billions <= MAX_SMALL_BILLIONS
+
+
+def _kept_approach(config: Config) -> Approach:
+    """What a test of this model at this server showed; "" without one."""
+    approach = read_json_object(config.state_dir / APPROACHES_FILE).get(config.endpoint("answer").label)
+    return approach if approach in ("tools", "passages") else ""
+
+
+def _keep_approach(config: Config, approach: Approach) -> None:
+    """Remember the result of a test. Raises StoreError."""
+    path = config.state_dir / APPROACHES_FILE
+    approaches = {**read_json_object(path), config.endpoint("answer").label: approach}
+    write_json_object(path, dict(list(approaches.items())[-MAX_APPROACHES:]), "How a model is used could not be kept")
+
+
+async def probe_tool_use(config: Config, llm: LLM) -> Approach:
+    """Let a model search, read and answer once, and keep how it is used from now on. Raises LLMError."""
+    approach: Approach = "tools"
+    messages = [Message("system", get_system_prompt("s", config=config)), Message("user", _TEST_QUESTION)]
+    # each step with its result and with what its arguments must be: the page that was found, the answer with its source
+    steps: tuple[tuple[ToolSpec, dict[str, Any], Callable[[dict[str, Any]], bool]], ...] = (
+        (WEB_SEARCH, _TEST_HITS, lambda given: "ebenau" in str(given.get("queries", "")).lower()),
+        (WEB_GET, _TEST_PAGE, lambda given: given.get("urls") == [_TEST_URL]),
+        (FINAL_ANSWER, {}, lambda given: all(part in str(given.get("answer", "")) for part in ("57", "[1]"))),
+    )
+    for spec, result, is_sound in steps:
+        reply = await llm.complete(messages, SPECS, max_tokens=MAX_TEST_TOKENS, temperature=0.0)
+        call = next((c for c in reply.tool_calls if c.name == spec.name), None)
+        arguments, problem = parse_arguments(call, spec) if call else ({}, "")
+        if call is None or problem or not is_sound(arguments):
+            approach = "passages"
+            break
+        messages += [Message("assistant", "", (call,)), Message("tool", json.dumps(result), tool_call_id=call.id)]
+    with suppress(StoreError):
+        await asyncio.to_thread(_keep_approach, config, approach)
+    return approach
+
+
+def can_test_judge(config: Config) -> bool:
+    """Whether the configured judge is asked in runs: there is one, and it is not a small model that judges itself."""
+    judge, answer = config.endpoint("judge"), config.endpoint("answer")
+    is_own_small = judge.model == answer.model and choose_approach(config)[0] == "passages"
+    return config.verify_judge and not judge.is_extractive and not is_own_small

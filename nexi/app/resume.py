@@ -17,7 +17,7 @@ from msgspec.structs import asdict, replace
 
 from nexi import events
 from nexi.app.conversation import load_conversation_after, restore_sources
-from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun, read_recorded_run
+from nexi.app.environment import RECORDED_SETTINGS, RecordedRun, read_recorded_run
 from nexi.app.request import RunRequest, request_of_run
 from nexi.app.resolve import ResolvedRun
 from nexi.app.run import RunResult

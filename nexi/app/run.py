@@ -1,12 +1,16 @@
 """Run: one search, piece of research or agentic search under way, from its first fact to its last.
 
-A `RunEngine` answers, and the run owns its task, its log and its events. What a door shows is not known here.
+A `RunEngine` answers, and the run owns its task, its log and its events. What a door shows is not known here. Others hear of a
+run by its trace, without what was asked or read, and by the webhook, which has its id and its figures, never its text.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
+import logging
+import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -15,18 +19,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from nexi import errors, events
+from nexi import __version__, errors, events
 from nexi.answers.citations import CitationBook
 from nexi.app.emit import RunEmit, warn_of_lost_log
-from nexi.app.environment import RunEnvironment, has_store
+from nexi.app.environment import RECORDED_SETTINGS, RecordedRun, RunEnvironment, has_store
 from nexi.app.factory import PortFactory
-from nexi.app.recorded import RECORDED_SETTINGS, RecordedRun
 from nexi.app.request import RunRequest, request_to_dict
 from nexi.app.resolve import ResolvedRun
-from nexi.app.tracing import open_trace
-from nexi.app.webhook import send_notice
 from nexi.budget import Meter
 from nexi.history import create_entry
+from nexi.install import install_command
 from nexi.model import CallCounter
 from nexi.notices import Notice, join_sentences
 from nexi.ports import RunLog
@@ -34,13 +36,15 @@ from nexi.runs.log import MemoryRunLog
 from nexi.runs.session import Session
 from nexi.tasks import run_in_group, wait_uninterrupted
 from nexi.types import Answer, StopReason, Usage
-from nexi.urls import hit_key
+from nexi.urls import hit_key, host_of
 
 if TYPE_CHECKING:
     from nexi.app.knowledge import Knowledge
     from nexi.research.planner import PlanGate
 
 STOP_POLL_S = 0.5
+NANOSECONDS = 1_000_000_000
+webhook_log = logging.getLogger("nexi.webhook")
 OnEvent: TypeAlias = Callable[[events.Event], object]
 
 
@@ -108,7 +112,8 @@ class Run:
         self.stopping = asyncio.Event()
         log, self._log_warning = (log, None) if log else _open_log(ports, resolved.request, recorded)
         self.id = log.run_id
-        self._trace = open_trace(ports.config, self.id, resolved.request.mode)
+        collector = ports.config.otel_endpoint
+        self._trace = _RunTrace(_open_tracer(collector), self.id, self.mode) if collector else None
         self.emit = RunEmit(log, self._publish, recorded.facts if recorded.log else ())
         self.meter = Meter(resolved.budget, started=self._started - recorded.seconds)
         self._lost_usage, self._lost_calls = recorded.lost_usage() if recorded.run else (Usage(), 0)
@@ -123,12 +128,9 @@ class Run:
             ports, resolved, session, self.meter, self.emit, self.stopping, recorded, attached, knows, calls
         )
         self.engine = build_engine(self.environment)
+        self.gate = self.engine.gate
         self._task: asyncio.Task[None] | None = None
         self._notice: asyncio.Task[None] | None = None
-
-    @property
-    def gate(self) -> PlanGate | None:
-        return self.engine.gate
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._work(), name=f"run {self.id}")
@@ -208,9 +210,27 @@ class Run:
                 await self.emit.log.close()
             finally:  # who follows the run must not wait for ever where it is cancelled a second time
                 if self._ports.config.webhook_url and not self.environment.is_replay and not self.emit.is_sealed:
-                    self._notice = asyncio.create_task(send_notice(self._ports, self.id, self.mode, self.facts))
+                    self._notice = asyncio.create_task(self._send_notice())
                 self._events.put_nowait(None)
             await asyncio.to_thread(self._ports.tidy)
+
+    async def _send_notice(self) -> None:
+        """Tell the address of `webhook_url` once that the run has ended; a failure is logged and costs nothing else."""
+        notice, ports = _describe_end(self.id, self.mode, self.facts), self._ports
+        if notice is None:
+            return
+        from nexi.fetchers.guard import AddressGuard
+        from nexi.fetchers.transport import Transport
+        from nexi.fetchers.webhook import WebhookSender
+
+        guard = AddressGuard(ports.config.allow_private)
+        sender = WebhookSender(guard, Transport(guard, **ports.connections()), ports.clock, ports.config.webhook_secret)
+        try:
+            await sender.send(ports.config.webhook_url, self.id, json.dumps(notice).encode())
+        except errors.FetchError as error:
+            webhook_log.warning("The webhook of run %s was not delivered: %s", self.id, error)
+        finally:
+            await sender.aclose()
 
     async def _begin(self) -> None:
         if self.recorded.log:
@@ -405,3 +425,84 @@ def _list_read_pages(facts: Sequence[events.Fact]) -> list[str]:
     pages = {hit_key(fact.final_url or fact.url): fact for fact in facts if isinstance(fact, events.PageFetched)}
     in_their_order = [url for key, url in sources.items() if key in pages]
     return in_their_order + [f.final_url or f.url for key, f in pages.items() if key not in sources and not f.ahead]
+
+
+# what others hear of a run
+
+
+@functools.cache
+def _open_tracer(endpoint: str) -> Any:
+    """One tracer for a process; what it holds is sent in the background, and at exit. Raises ConfigError."""
+    try:
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+    except ImportError as error:
+        fix = f"install it: {install_command('otel')}"
+        raise errors.ConfigError("traces need a library that is not installed", cause=str(error), fix=fix) from error
+    provider = TracerProvider(resource=Resource.create({"service.name": "nexi", "service.version": __version__}))
+    provider.add_span_processor(_make_processor(endpoint))
+    return provider.get_tracer("nexi", __version__)
+
+
+def _make_processor(endpoint: str) -> Any:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    return BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces"))
+
+
+class _RunTrace:
+    """The spans of one run."""
+
+    def __init__(self, tracer: Any, run_id: str, mode: str) -> None:
+        from opentelemetry.trace import set_span_in_context
+
+        self._tracer = tracer
+        self._span = tracer.start_span("run", attributes={"nexi.run": run_id, "nexi.mode": mode})
+        self._context = set_span_in_context(self._span)
+
+    def observe(self, event: events.Event) -> None:
+        match event:
+            case events.ModelReplied():
+                tokens = {"input_tokens": event.usage.input_tokens, "output_tokens": event.usage.output_tokens}
+                usage = {f"gen_ai.usage.{name}": count for name, count in tokens.items()}
+                self._add("model call", event.seconds, **usage, **{"gen_ai.response.finish_reasons": event.finish})
+            case events.ModelFailed():
+                self._add("model call", event.seconds, **{"error.type": event.code})
+            case events.SearchFinished():
+                self._add("search", event.seconds, **{"nexi.backend": event.backend or "none", "nexi.hits": len(event.hits)})
+            case events.PageFetched():
+                self._add("page", event.seconds, **{"server.address": host_of(event.url), "nexi.chars": event.chars})
+            case events.PageFailed():
+                self._add("page", event.seconds, **{"server.address": host_of(event.url), "error.type": event.reason})
+            case events.RunFinished() | events.RunFailed():
+                self._span.set_attribute("nexi.stop", event.stop.value)
+                if isinstance(event, events.RunFailed):
+                    self._span.set_attribute("error.type", event.code)
+                self.close()
+            case _:
+                pass
+
+    def close(self) -> None:
+        """End the span of the run; one that was left open is sent as it is. Closing twice is harmless."""
+        if self._span.is_recording():
+            self._span.end()
+
+    def _add(self, name: str, seconds: float, **attributes: Any) -> None:
+        """A span that ends now."""
+        end = time.time_ns()
+        start = end - int(seconds * NANOSECONDS)
+        self._tracer.start_span(name, context=self._context, start_time=start, attributes=attributes).end(end)
+
+
+def _describe_end(run_id: str, mode: str, facts: Sequence[events.Fact]) -> dict[str, Any] | None:
+    """The body of the notice; None for a run that has not ended."""
+    end = events.find_end(facts)
+    if end is None:
+        return None
+    tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens}
+    figures = {"stop": end.stop.value, "seconds": end.seconds, "tokens": tokens, "cost": end.usage.cost}
+    head = {"schema": "nexi-webhook-1", "id": run_id, "mode": mode}
+    if isinstance(end, events.RunFinished):
+        return {**head, "event": "run.finished", "pages": end.pages, "answered": end.answered, **figures}
+    return {**head, "event": "run.failed", "code": end.code, **figures}

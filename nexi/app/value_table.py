@@ -10,11 +10,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from nexi.app.components import read_page
 from nexi.app.documents import files_in, read_document
 from nexi.app.factory import PortFactory, compare_texts
 from nexi.app.gate import open_gate
 from nexi.app.intake import Step, place_of
-from nexi.app.pages import read_page
 from nexi.app.request import RunLimits, budget_for
 from nexi.errors import FetchError, LLMError, PageLimitError, QuestionError
 from nexi.files import keep_json, read_json_as

@@ -67,7 +67,7 @@ def _doctor_command(as_json: bool, repair: bool, tests_judge: bool, calls_servic
 
 def _repair_logs() -> str:
     """Repair every damaged log and say, for each, what was saved and what is lost."""
-    from nexi.app.integrity import repair_logs
+    from nexi.app.stored_runs import repair_logs
 
     repairs, errors = repair_logs(open_runs(load_config()))
     lines = []
@@ -93,7 +93,7 @@ def _render_checks(checks: Sequence[Check]) -> str:
 async def _repair_store(*, quiet: bool = False) -> str:
     """Repair the knowledge base; say what was saved and, as far as is known, what is gone. Raises StoreError."""
     from nexi.app.intake import Step
-    from nexi.app.integrity import list_indexed_pages
+    from nexi.app.stored_runs import list_indexed_pages
 
     async with app.Nexi(load_config()) as nexi:
         knowledge = nexi.knowledge()

@@ -53,8 +53,8 @@ def _models_command(probe: bool, as_json: bool) -> None:
     """
     if not probe:
         return _print_models(*asyncio.run(_list_models(load_config())), as_json=as_json)
-    from nexi.app.approach import probe_tool_use
     from nexi.app.pair_models import describe_grade, grade_judge
+    from nexi.app.resolve import probe_tool_use
 
     async def probe_models(nexi: Nexi) -> tuple[str, Approach, str, Grade]:
         if nexi.config.endpoint("judge").is_extractive:

@@ -19,7 +19,7 @@ from nexi.answers.answered import list_readings, narrow_question
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import Nexi, RunOpening, RunRequest, RunResult, Session
 from nexi.app.conversation import load_last_conversation
-from nexi.app.open_question import OpenQuestion
+from nexi.app.questions import OpenQuestion
 from nexi.app.request import RunMode
 from nexi.app.research_state import ResearchState
 from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps, write_text

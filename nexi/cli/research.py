@@ -24,7 +24,7 @@ from nexi.output import clean_line, is_tty, print_note, write
 
 if TYPE_CHECKING:
     from nexi.app import Run, RunRequest
-    from nexi.app.open_question import OpenQuestion
+    from nexi.app.questions import OpenQuestion
     from nexi.cli.keys import KeyEcho
     from nexi.config import Config
 

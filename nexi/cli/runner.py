@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nexi import app, output
-from nexi.app.project import with_project
+from nexi.app.folders import with_project
 from nexi.cli.keys import KeyEcho, hide_keys
 from nexi.cli.templates import system_prompt_of
 from nexi.config import EXTRACTIVE, Config, load_config

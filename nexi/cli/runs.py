@@ -139,7 +139,7 @@ def _replay_command(run: str, as_json: bool) -> None:
 
     FILE is a bundle from `nexi export`.
     """
-    from nexi.app.bundle import read_bundle
+    from nexi.app.stored_runs import read_bundle
 
     with tempfile.TemporaryDirectory(prefix="nexi-replay-") as folder:
         config, run_id = load_config(), run
@@ -177,8 +177,8 @@ def _export_command(run_id: str, bundle: bool, form: str | None, sources: str | 
     """Export the answer of a run, or with --bundle the whole run."""
     import asyncio
 
-    from nexi.app.bundle import write_bundle
     from nexi.app.components import secrets_of
+    from nexi.app.stored_runs import write_bundle
 
     if bundle == bool(form):
         raise click.UsageError("choose what to export: --format or --bundle")

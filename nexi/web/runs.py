@@ -16,8 +16,7 @@ from starlette.responses import Response
 
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import RunLimits, RunRequest, check_run_id, result_of
-from nexi.app.feeds import FeedItem, Mark, mark_of
-from nexi.app.hosting import DOOR, RunHost
+from nexi.app.hosting import DOOR, FeedItem, Mark, RunHost, mark_of
 from nexi.app.request import AGENTIC_SETTINGS
 from nexi.errors import NexiError
 from nexi.events import ModelReplied, PageFetched, RunFailed, RunFinished, SearchFinished

@@ -13,7 +13,7 @@ from nexi.app import Nexi, RunRequest
 from nexi.app.factory import PortFactory
 from nexi.app.gate import ModelGate, _QuotaEmit, open_gate
 from nexi.app.intake import DocumentIndexing
-from nexi.app.suggestions import suggestions_after
+from nexi.app.questions import suggestions_after
 from nexi.budget import Budget
 from nexi.config import Config
 from nexi.errors import LLMError, NexiError

@@ -12,8 +12,7 @@ from nexi.app import Nexi
 from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
 from nexi.app.intake import DocumentIndexing
-from nexi.app.knowledge import _join_passages
-from nexi.app.local import LocalBackend, LocalFetcher
+from nexi.app.knowledge import LocalBackend, LocalFetcher, _join_passages
 from nexi.config import Config
 from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Delta, Fact, Warned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nexi.app.recorded import RecordedRun
+from nexi.app.environment import RecordedRun
 from nexi.events import ModelAsked, ModelReplied
 from nexi.types import Usage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.app.open_question import MAX_NAME_CHARS, MAX_READINGS, _list_namesakes
+from nexi.app.questions import MAX_NAME_CHARS, MAX_READINGS, _list_namesakes
 from nexi.types import Hit
 
 QUESTION = "When was Osgood founded?"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.app.project import with_project
+from nexi.app.folders import with_project
 from nexi.config import Config
 
 

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nexi.app import Nexi, QuietEmit, RunRequest
-from nexi.app.environment import RunEnvironment
-from nexi.app.recorded import RecordedRun
+from nexi.app.environment import RecordedRun, RunEnvironment
 from nexi.app.research import ResearchEngine, _ResearchAssembly
 from nexi.app.resolve import ResolvedRun
 from nexi.budget import Budget, Meter

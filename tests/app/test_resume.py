@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from nexi.app import RunLimits, RunRequest
-from nexi.app.recorded import RecordedRun
+from nexi.app.environment import RecordedRun
 from nexi.app.request import request_to_dict
 from nexi.app.resume import (
     RecordedLLM,

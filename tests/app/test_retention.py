@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.app.retention import RetentionNotice
+from nexi.app.stored_runs import RetentionNotice
 from nexi.runs.directory import RunDirectory
 from nexi.testing import FakeClock
 from tests.test_runlog import FINISHED, STARTED, age_pages, fetched, write

@@ -12,7 +12,7 @@ import pytest
 from nexi.app import Nexi, RunLimits, Target, VerifyRequest
 from nexi.app.factory import PortFactory
 from nexi.app.pair_models import grade_book, judge_key
-from nexi.app.text_check import MAX_GROUP, MAX_SEARCHES
+from nexi.app.verification import MAX_GROUP, MAX_SEARCHES
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
 from nexi.errors import LLMError, NoEvidenceError

@@ -13,7 +13,8 @@ pytest.importorskip("opentelemetry.sdk")
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from nexi.app import Nexi, tracing
+from nexi.app import Nexi
+from nexi.app import run as run_module
 from nexi.app.request import RunRequest, RunScope
 from nexi.config import Config
 from nexi.errors import ConfigError, NexiError
@@ -26,10 +27,10 @@ QUESTION = "How far is the xylophone?"
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     kept = InMemorySpanExporter()
-    monkeypatch.setattr(tracing, "_make_processor", lambda endpoint: SimpleSpanProcessor(kept))
-    tracing._open_tracer.cache_clear()
+    monkeypatch.setattr(run_module, "_make_processor", lambda endpoint: SimpleSpanProcessor(kept))
+    run_module._open_tracer.cache_clear()
     yield kept
-    tracing._open_tracer.cache_clear()
+    run_module._open_tracer.cache_clear()
 
 
 async def run_once(home: Path, scope: RunScope = "both", **settings: Any) -> str:
@@ -73,7 +74,7 @@ async def test_a_local_question_is_traced_on_this_machine_only(
 async def test_a_missing_library_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    tracing._open_tracer.cache_clear()
+    run_module._open_tracer.cache_clear()
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(ConfigError, match="not installed") as refused:
         await run_once(tmp_path, otel_endpoint="http://collector.example:4318")
@@ -81,7 +82,7 @@ async def test_a_missing_library_says_how_to_install_it(tmp_path: Path, monkeypa
 
 
 def test_spans_go_to_the_collector_of_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    processor = tracing._make_processor("http://127.0.0.1:9/")
+    processor = run_module._make_processor("http://127.0.0.1:9/")
     try:
         assert processor.span_exporter._endpoint == "http://127.0.0.1:9/v1/traces"
     finally:

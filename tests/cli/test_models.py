@@ -94,8 +94,8 @@ def test_a_problem_is_told_and_ends_with_1(nexi: Command, monkeypatch: pytest.Mo
 
 def test_a_probe_tests_the_judge_shows_the_cost_and_keeps_the_grade(nexi: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     from nexi.app import pair_models
-    from nexi.app.approach import _kept_approach
     from nexi.app.pair_models import kept_judge_grade
+    from nexi.app.resolve import _kept_approach
     from nexi.config import load_config
     from nexi.doctor import Check, DoctorReport
     from nexi.types import Message, Reply, Usage

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import httpx2
 
-from nexi.app.integrity import list_indexed_urls
+from nexi.app.stored_runs import list_indexed_urls
 from nexi.events import Warned
 from nexi.urls import hit_key
 from tests.faults.processes import PATIENCE_S, Home, home, kinds_in

@@ -16,7 +16,7 @@ import pytest
 
 from nexi import files
 from nexi.app.documents import OWN_STORE, files_in
-from nexi.app.integrity import list_indexed_urls
+from nexi.app.stored_runs import list_indexed_urls
 from nexi.errors import StoreError
 from nexi.events import Fact, RunFinished, RunResumed, SourceNumbered, Warned
 from nexi.stores._thread import open_database

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.app.feeds import Feed, Mark, mark_of
+from nexi.app.hosting import Feed, Mark, mark_of
 from nexi.events import Event, Fact, StatusDelta, TextDelta, Warned, is_fact
 from nexi.web.page.view import html_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.app.bundle import read_bundle, write_bundle
+from nexi.app.stored_runs import read_bundle, write_bundle
 from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.runs.directory import RunDirectory

@@ -19,8 +19,8 @@ from mcp import Client
 from msgspec.structs import replace
 
 from nexi.app import Nexi, RunLimits, RunRequest
-from nexi.app.open_question import OpenQuestion
 from nexi.app.owner_token import OwnerToken
+from nexi.app.questions import OpenQuestion
 from nexi.app.resolve import LocalModelProbe, ResolvedRun, resolve
 from nexi.config import load_config
 from nexi.errors import NexiError

@@ -19,8 +19,8 @@ from mcp import Client
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.answers.safe_markdown import find_exits
 from nexi.app import Nexi
-from nexi.app.bundle import write_bundle
 from nexi.app.intake import DocumentIndexing
+from nexi.app.stored_runs import write_bundle
 from nexi.config import Config
 from nexi.errors import VerificationError
 from nexi.events import Warned

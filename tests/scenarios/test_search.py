@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nexi.app.approach import _keep_approach
+from nexi.app.resolve import _keep_approach
 from nexi.config import Config, get_system_prompt
 from nexi.errors import ContextOverflowError, LLMError, NoEvidenceError, QuestionError
 from nexi.events import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nexi.app.approach import _is_small_model, _keep_approach, _kept_approach, probe_tool_use
 from nexi.app.pair_models import grade_book, judge_key
+from nexi.app.resolve import _is_small_model, _keep_approach, _kept_approach, probe_tool_use
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
 from nexi.errors import LLMError, NoEvidenceError

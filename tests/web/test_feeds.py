@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from nexi.app import feeds
-from nexi.app.feeds import READERS_AT_PACE, Feed, FeedItem, Mark
+from nexi.app import hosting
+from nexi.app.hosting import READERS_AT_PACE, Feed, FeedItem, Mark
 from nexi.events import Event, Warned
 from nexi.web.streams import EventStream
 from tests.web.world import GatedWeb, serving
@@ -43,7 +43,7 @@ async def test_an_event_is_written_once_for_all_readers(monkeypatch: pytest.Monk
         written.append(event)
         return {}
 
-    monkeypatch.setattr(feeds, "encode", counted)
+    monkeypatch.setattr(hosting, "encode", counted)
     feed = Feed(FACTS)
     feed.end()
     await asyncio.gather(*(batches(feed) for _ in range(50)))

@@ -21,8 +21,7 @@ from nexi.apis.openai import shapes
 from nexi.apis.openai.chat import wait_while_connected
 from nexi.apis.openai.chat_tasks import reply_without_search
 from nexi.app import Nexi, Session, check_run_id, error_of
-from nexi.app.feeds import FeedItem, Mark
-from nexi.app.hosting import DOOR, HostedRun, RunHost
+from nexi.app.hosting import DOOR, FeedItem, HostedRun, Mark, RunHost
 from nexi.errors import NexiError
 from nexi.events import Event, ModelAsked, RunFailed, RunFinished, SearchFinished, SourceNumbered
 from nexi.types import Source, StopReason, Usage

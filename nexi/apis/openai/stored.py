@@ -18,8 +18,7 @@ from starlette.responses import Response
 from nexi.apis.openai.responses import PREFIX, RESPONSE, ResponseOutput, ResponseRequest, format_frames, parse_response_request
 from nexi.apis.openai.shapes import ERROR, MODELS, openai_error
 from nexi.app import check_run_id, error_of
-from nexi.app.feeds import Mark
-from nexi.app.hosting import RunHost
+from nexi.app.hosting import Mark, RunHost
 from nexi.app.request import request_of_run
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFailed, RunFinished, RunStarted

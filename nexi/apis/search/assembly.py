@@ -12,9 +12,9 @@ from pathlib import Path
 from nexi.apis.search.schema import Limits
 from nexi.apis.search.service import Ports, SearchService
 from nexi.apis.search.settings import FILE, CacheSettings, SearcherSettings, read_settings
+from nexi.app.components import read_page
 from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
-from nexi.app.pages import read_page
 from nexi.budget import Budget
 from nexi.errors import ConfigError
 from nexi.fetchers.cache import KEPT_EXPIRED_S, CachedFetcher, PageCache

@@ -126,7 +126,7 @@ async def _show_open_question(request: Request) -> Response:
 @CONTRACT.serve("GET /page/runs/{id}/suggestions")
 async def _show_suggestions(request: Request) -> Response:
     """At most three questions to go on with; none where they are switched off."""
-    from nexi.app.suggestions import suggestions_after
+    from nexi.app.questions import suggestions_after
 
     nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
     facts = (await request.app.state.host.open_log(run_id)).bare_facts
