@@ -9,9 +9,8 @@ import json
 
 import pytest
 
-from nexi.apis import openwebui, searxng
+from nexi.apis import openwebui, searxng, tavily
 from nexi.apis.openai.shapes import openai_error
-from nexi.apis.tavily import search as tavily
 from nexi.errors import NexiError
 from nexi.mcp.server import _error_result
 from nexi.output import print_failure

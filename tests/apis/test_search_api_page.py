@@ -45,6 +45,10 @@ def test_there_are_examples_for_every_path() -> None:
         "/searxng",
         "/searxng/config",
         "/searxng/healthz",
+        "/tavily/crawl",
+        "/tavily/map",
+        "/tavily/research",
+        "/tavily/research/{id}",
     }
     named = {re.split(r"[?' ]", line.split(BASE)[1])[0] for line in CURLS}
     assert named == described

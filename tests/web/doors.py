@@ -13,9 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from nexi.apis import openwebui, searxng
+from nexi.apis import openwebui, searxng, tavily
 from nexi.apis.search import routes as search
-from nexi.apis.tavily import search as tavily
 from nexi.app import Nexi
 from nexi.errors import NexiError
 from nexi.web import list_error_shapes

@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from nexi.apis import openwebui
+from nexi.apis import openwebui, tavily
 from nexi.apis.search import routes as search
-from nexi.apis.tavily import search as tavily
 from nexi.structured.bodies import schema_of
 from nexi.structured.schema_check import check_schema
 from nexi.testing import ScriptedLLM
