@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nexi.apis import openwebui, searxng, tavily
-from nexi.apis.openai import chat, legacy, responses
+from nexi.apis.openai import completions, responses
 from nexi.apis.openai.shapes import openai_error
 from nexi.apis.search import routes
 from nexi.web.contract import Contract
 from nexi.web.problems import Shape, own_shape
 
-_MODULES = (chat, responses, legacy, routes, searxng, tavily, openwebui)
+_MODULES = (completions, responses, routes, searxng, tavily, openwebui)
 CONTRACTS: tuple[Contract, ...] = tuple(module.CONTRACT for module in _MODULES)
 ERROR_SHAPES: Mapping[str, Shape] = {
     "/v1/": openai_error,  # clients of OpenAI try paths that are not there

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.apis.openai.chat import ChatBody, parse_chat_request
 from nexi.apis.openai.chat_tasks import SMALL_TALK_REPLY
+from nexi.apis.openai.completions import ChatBody, parse_chat_request
 from nexi.apis.openai.shapes import MODELS, TextLimit, citation_urls, citations_in
 from nexi.config import Config
 from nexi.errors import LLMError

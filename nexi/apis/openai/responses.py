@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.apis.openai import shapes
-from nexi.apis.openai.chat import wait_while_connected
 from nexi.apis.openai.chat_tasks import reply_without_search
+from nexi.apis.openai.completions import wait_while_connected
 from nexi.app import Nexi, Session, check_run_id, error_of
 from nexi.app.feeds import FeedItem, Mark
 from nexi.app.hosting import DOOR, HostedRun, RunHost

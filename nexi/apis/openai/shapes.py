@@ -1,6 +1,6 @@
 """What the contracts of OpenAI share: models, errors, conversations, citations, usage, and text in JSON.
 
-Above are `chat`, `responses`, `legacy` and `chat_tasks`; below is the app.
+Above are `completions`, `responses` and `chat_tasks`; below is the app.
 """
 
 from __future__ import annotations
