@@ -12,7 +12,7 @@ from nexi.apis.openai import completions, responses
 from nexi.apis.openai.shapes import openai_error
 from nexi.apis.search import routes
 from nexi.web.contract import Contract
-from nexi.web.problems import Shape, own_shape
+from nexi.web.payload import Shape, own_shape
 
 _MODULES = (completions, responses, routes, searxng, tavily, openwebui)
 CONTRACTS: tuple[Contract, ...] = tuple(module.CONTRACT for module in _MODULES)

@@ -36,10 +36,8 @@ from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Page, Query, Source
 from nexi.urls import is_web_url
 from nexi.web.contract import Contract
-from nexi.web.payload import json_reply, read_body
-from nexi.web.problems import Problem, bad_request
+from nexi.web.payload import EventStream, Problem, bad_request, json_reply, read_body
 from nexi.web.schemas import ID
-from nexi.web.streams import EventStream
 
 __all__ = ["CONTRACT", "tavily_error"]
 

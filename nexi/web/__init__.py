@@ -1,7 +1,8 @@
 """HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share.
 
     guard       what every request must pass; guests tells the owner from everybody else
-    runs        runs over HTTP: start, follow, stop, fetch; streams sends events; `app.hosting` keeps the runs
+    payload     JSON, streams of events and problems, for every path
+    runs        runs over HTTP: start, follow, stop, fetch; `app.hosting` keeps the runs
     verify      texts checked, and reports audited
     table       values of documents by columns
     spaces      questions and files that belong together
@@ -43,7 +44,7 @@ from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.guests import GuestDoor, OwnerAccess
 from nexi.web.mcp import McpDoor
 from nexi.web.metrics import Metrics
-from nexi.web.problems import Problem, Refused, Shape, own_shape
+from nexi.web.payload import Problem, Refused, Shape, own_shape
 
 log = logging.getLogger("nexi.web")
 

@@ -14,7 +14,7 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import ReadLog
 from nexi.errors import NexiError
 from nexi.exports import export_log
-from nexi.web.problems import build_refusal
+from nexi.web.payload import build_refusal
 
 SHOWN = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-popups"}
 SAVED = {"content-security-policy": "default-src 'none'; sandbox"}

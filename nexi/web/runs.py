@@ -27,9 +27,7 @@ from nexi.urls import is_web_url
 from nexi.web import schemas
 from nexi.web.contract import Contract, Named
 from nexi.web.exports import export_response
-from nexi.web.payload import json_reply, parse_number, read_body, told_reply
-from nexi.web.problems import bad_request, build_refusal
-from nexi.web.streams import EventStream
+from nexi.web.payload import EventStream, bad_request, build_refusal, json_reply, parse_number, read_body, told_reply
 
 POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0

@@ -19,8 +19,7 @@ from nexi.output.verification import verification_json, verification_markdown
 from nexi.urls import is_web_url
 from nexi.web.contract import Contract
 from nexi.web.exports import SHOWN
-from nexi.web.payload import read_body, told_reply
-from nexi.web.problems import bad_request
+from nexi.web.payload import bad_request, read_body, told_reply
 from nexi.web.schemas import Address, LimitedWork, OnlyLocal
 
 MAX_PAGES = 30

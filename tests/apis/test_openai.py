@@ -19,8 +19,7 @@ from nexi.errors import LLMError
 from nexi.testing import ScriptedLLM, answering, reading, searching
 from nexi.token_counter import count_tokens
 from nexi.types import Reply, Source, Usage
-from nexi.web.payload import parse_body
-from nexi.web.problems import Refused
+from nexi.web.payload import Refused, parse_body
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
 PATH = "/v1/chat/completions"

@@ -28,9 +28,8 @@ from nexi.types import Principal
 from nexi.web import list_error_shapes, logs
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.metrics import Metrics
-from nexi.web.problems import Problem, Shape, own_shape
+from nexi.web.payload import EventStream, Problem, Shape, own_shape
 from nexi.web.server import ServerOptions, SlowClientTimeoutProtocol, require_token
-from nexi.web.streams import EventStream
 from tests.raising import has_code
 from tests.web.world import MANY, QUESTION, GatedWeb, serving
 
@@ -142,7 +141,7 @@ async def test_a_missing_token_is_told_in_the_shape_of_each_contract(tmp_path: P
 
 
 def shape_keys(shape: object) -> set[str]:
-    from nexi.web.problems import Problem
+    from nexi.web.payload import Problem
 
     return set(shape(Problem(401, "x", "y")))  # type: ignore[operator]
 

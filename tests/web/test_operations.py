@@ -12,7 +12,7 @@ from nexi.config import Config
 from nexi.web import create_app, list_contracts, list_error_shapes, page
 from nexi.web.guard import GuardRules
 from nexi.web.metrics import HELP
-from nexi.web.problems import Problem, own_shape
+from nexi.web.payload import Problem, own_shape
 from tests.web.world import GatedWeb, serving
 
 SHAPES = list_error_shapes()

@@ -30,9 +30,16 @@ from nexi.events import RunFailed, RunFinished
 from nexi.types import Answer, StopReason, Usage
 from nexi.web.contract import Contract
 from nexi.web.fences import rename_fences
-from nexi.web.payload import json_reply, read_body
-from nexi.web.problems import bad_request, build_refusal, problem_of
-from nexi.web.streams import EventStream, send_frames, wait_for_disconnect
+from nexi.web.payload import (
+    EventStream,
+    bad_request,
+    build_refusal,
+    json_reply,
+    problem_of,
+    read_body,
+    send_frames,
+    wait_for_disconnect,
+)
 
 __all__ = ["CONTRACT", "wait_while_connected"]
 

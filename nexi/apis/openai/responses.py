@@ -30,10 +30,18 @@ from nexi.errors import NexiError
 from nexi.events import Event, Fact, ModelAsked, RunFailed, RunFinished, RunStarted, SearchFinished, SourceNumbered
 from nexi.types import Source, StopReason, Usage
 from nexi.web.contract import Contract, Named
-from nexi.web.payload import json_reply, parse_body, parse_number, read_json
-from nexi.web.problems import bad_request, build_refusal, problem_of
+from nexi.web.payload import (
+    EventStream,
+    bad_request,
+    build_refusal,
+    json_reply,
+    parse_body,
+    parse_number,
+    problem_of,
+    read_json,
+    send_frames,
+)
 from nexi.web.runs import cancel_run, delete_run, follow_log
-from nexi.web.streams import EventStream, send_frames
 
 __all__ = ["CONTRACT"]
 

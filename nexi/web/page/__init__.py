@@ -31,8 +31,7 @@ from nexi.web.page import asking, completions, history, knowledge, pictures, set
 from nexi.web.page.assets import choose_language, index_bytes, read_texts, sentences_bytes, static_bytes
 from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.page.view import AnsweredRun, answer_html, answered_of, claim_to_dict, draft_html, is_web, view_of
-from nexi.web.payload import json_reply, read_body, told_reply
-from nexi.web.problems import bad_request, build_refusal
+from nexi.web.payload import bad_request, build_refusal, json_reply, read_body, told_reply
 from nexi.web.verify import VerifyBody, parse_request
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from nexi.ports import HistoryStore, RunStore
 from nexi.text.words import contains_words
 from nexi.web.contract import Contract
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
-from nexi.web.payload import json_reply, parse_number, read_body, told_reply
-from nexi.web.problems import bad_request, build_refusal
+from nexi.web.payload import bad_request, build_refusal, json_reply, parse_number, read_body, told_reply
 from nexi.web.runs import delete_run
 
 __all__ = ["CONTRACT", "LISTED", "MAX_LISTED", "read_from_history", "read_labels", "set_label", "words_of"]

@@ -15,7 +15,7 @@ from nexi.types import Picture
 from nexi.urls import host_of
 from nexi.web.contract import Contract
 from nexi.web.page.view import AnsweredRun, answered_of, is_web
-from nexi.web.problems import build_refusal
+from nexi.web.payload import build_refusal
 
 CONTRACT = Contract()
 MAX_PICTURES = 6

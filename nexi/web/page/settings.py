@@ -19,8 +19,7 @@ from nexi.app import Nexi
 from nexi.config import DEFAULT_BASE_URL, EXTRACTIVE, Config, change_config, parse_site, read_file_settings
 from nexi.errors import ConfigError
 from nexi.web.contract import Contract
-from nexi.web.payload import json_reply, read_body, told_reply
-from nexi.web.problems import bad_request, build_refusal
+from nexi.web.payload import bad_request, build_refusal, json_reply, read_body, told_reply
 
 CONTRACT = Contract()
 TEXTS = ("base_url", "model", "searxng_url", "default_effort")

@@ -18,8 +18,7 @@ from nexi.config import KEYED_BACKENDS, Config, Endpoint, name_service
 from nexi.errors import StoreError
 from nexi.notices import Notice
 from nexi.web.contract import Contract
-from nexi.web.payload import told_reply
-from nexi.web.problems import build_refusal
+from nexi.web.payload import build_refusal, told_reply
 
 if TYPE_CHECKING:
     from nexi.doctor import DoctorReport

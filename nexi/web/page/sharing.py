@@ -21,8 +21,7 @@ from nexi.types import RunAudience
 from nexi.web.contract import Contract
 from nexi.web.exports import SHOWN
 from nexi.web.page.history import read_labels, set_label
-from nexi.web.payload import json_reply
-from nexi.web.problems import Refused, build_refusal
+from nexi.web.payload import Refused, build_refusal, json_reply
 
 CONTRACT = Contract()
 KEY_BYTES = 24
