@@ -37,7 +37,7 @@ from nexi.types import FetchLimits, Page, Query, Source
 from nexi.urls import is_web_url
 from nexi.web.contract import Contract
 from nexi.web.payload import EventStream, Problem, bad_request, json_reply, read_body
-from nexi.web.schemas import ID
+from nexi.web.runs import ID
 
 __all__ = ["CONTRACT", "tavily_error"]
 

@@ -3,8 +3,7 @@
     guard       what every request must pass; guests tells the owner from everybody else
     payload     JSON, streams of events and problems, for every path
     runs        runs over HTTP: start, follow, stop, fetch; `app.hosting` keeps the runs
-    verify      texts checked, and reports audited
-    table       values of documents by columns
+    documents   texts and reports checked, values of documents by columns
     spaces      questions and files that belong together
     operations  health, metrics, the OpenAPI document
     mcp         MCP at /mcp
@@ -38,7 +37,7 @@ from nexi.app.intake import keep_vault_indexed
 from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.errors import NexiError
-from nexi.web import operations, page, runs, spaces, table, verify
+from nexi.web import documents, operations, page, runs, spaces
 from nexi.web.contract import Contract
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.guests import GuestDoor, OwnerAccess
@@ -53,7 +52,7 @@ def list_contracts() -> tuple[Contract, ...]:
     """The documented paths of this server; `nexi.apis` is loaded here, because its modules use those of this package."""
     from nexi.apis import CONTRACTS
 
-    return (runs.CONTRACT, *CONTRACTS, *(module.CONTRACT for module in (verify, table, spaces, operations)))
+    return (runs.CONTRACT, *CONTRACTS, *(module.CONTRACT for module in (documents, spaces, operations)))
 
 
 def list_error_shapes() -> Mapping[str, Shape]:

@@ -25,14 +25,14 @@ from nexi.app import Nexi, check_run_id
 from nexi.errors import NexiError
 from nexi.events import SentenceMark
 from nexi.web.contract import Contract
-from nexi.web.exports import export_response
+from nexi.web.documents import VerifyBody, parse_verify_request
 from nexi.web.guard import PANELS
 from nexi.web.page import asking, completions, history, knowledge, pictures, settings, setup, sharing
 from nexi.web.page.assets import choose_language, index_bytes, read_texts, sentences_bytes, static_bytes
 from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.page.view import AnsweredRun, answer_html, answered_of, claim_to_dict, draft_html, is_web, view_of
 from nexi.web.payload import bad_request, build_refusal, json_reply, read_body, told_reply
-from nexi.web.verify import VerifyBody, parse_request
+from nexi.web.runs import export_response
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import Verification
@@ -147,7 +147,7 @@ async def _render_draft(request: Request) -> Response:
 @CONTRACT.serve("POST /page/check")
 async def _check_text(request: Request) -> Response:
     """A text that was checked as its panel shows it, with marks and passages."""
-    verification = await request.app.state.nexi.verify(parse_request(await read_body(request, VerifyBody)))
+    verification = await request.app.state.nexi.verify(parse_verify_request(await read_body(request, VerifyBody)))
     return told_reply(await asyncio.to_thread(_verification_to_dict, verification))
 
 

@@ -23,8 +23,7 @@ from nexi.web.contract import Contract
 from nexi.web.guard import FILES_PATH, MAX_FILE_BYTES
 from nexi.web.page.setup import SETUP_FIX, ready_services
 from nexi.web.payload import bad_request, build_refusal, json_reply, read_body
-from nexi.web.runs import parse_run_request
-from nexi.web.schemas import FOCUS, NewRun
+from nexi.web.runs import FOCUS, NewRun, parse_run_request
 
 CONTRACT = Contract()
 LISTED_S = 8.0

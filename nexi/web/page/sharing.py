@@ -19,9 +19,9 @@ from nexi.errors import NexiError, StoreError
 from nexi.exports import export_run
 from nexi.types import RunAudience
 from nexi.web.contract import Contract
-from nexi.web.exports import SHOWN
 from nexi.web.page.history import read_labels, set_label
 from nexi.web.payload import Refused, build_refusal, json_reply
+from nexi.web.runs import SHOWN
 
 CONTRACT = Contract()
 KEY_BYTES = 24
