@@ -11,7 +11,7 @@ from starlette.routing import Route
 from nexi.config import Config
 from nexi.web import create_app, list_contracts, list_error_shapes, page
 from nexi.web.guard import GuardRules
-from nexi.web.metrics import HELP
+from nexi.web.operations import HELP
 from nexi.web.payload import Problem, own_shape
 from tests.web.world import GatedWeb, serving
 
