@@ -27,7 +27,7 @@ from nexi.events import SentenceMark
 from nexi.web.contract import Contract
 from nexi.web.documents import VerifyBody, parse_verify_request
 from nexi.web.guard import PANELS
-from nexi.web.page import asking, completions, history, knowledge, pictures, settings, setup, sharing
+from nexi.web.page import asking, completions, history, knowledge, pictures, setup, sharing
 from nexi.web.page.assets import choose_language, index_bytes, read_texts, sentences_bytes, static_bytes
 from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.page.view import AnsweredRun, answer_html, answered_of, claim_to_dict, draft_html, is_web, view_of
@@ -246,5 +246,5 @@ async def _read_answered(request: Request) -> tuple[AnsweredRun, Any]:
         raise build_refusal(409, error.code, error.message, fix="follow its events, or resume it") from error
 
 
-_MODULES = (asking, completions, history, knowledge, pictures, settings, setup, sharing)
+_MODULES = (asking, completions, history, knowledge, pictures, setup, sharing)
 ROUTES = [*CONTRACT.routes, *(route for module in _MODULES for route in module.CONTRACT.routes)]
