@@ -142,7 +142,7 @@ HOMES = {
     "mcp": {"mcp"},
     "mcp_types": {"mcp"},
     "pydantic": {"mcp"},
-    "yaml": {"apis.search"},
+    "yaml": {"apis.search.assembly"},
     "numpy": {"stores", "pair_models"},
     "onnxruntime": {"pair_models", "stores"},
     "tokenizers": {"pair_models", "stores"},

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from nexi.apis.search.assembly import CacheSettings, SearcherSettings, read_settings
 from nexi.apis.search.schema import SearchBody, SearchBudget, SearchConstraints
-from nexi.apis.search.settings import CacheSettings, SearcherSettings, read_settings
 from nexi.testing import FakeWeb
 from tests.apis.search.support import nexi
 from tests.web.doors import DOORS, application
