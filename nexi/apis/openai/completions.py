@@ -133,17 +133,23 @@ def _model_entry(name: str) -> dict[str, Any]:
 @CONTRACT.serve("POST /v1/chat/completions", "Answer a conversation.", body=ChatBody, ok=COMPLETION, streams=True)
 async def _complete_chat(request: Request) -> Response:
     chat = parse_chat_request(await read_body(request, ChatBody), request.headers.get("user-agent", ""))
-    return await _complete(request, chat)
+    return await _answer_completion(request, chat)
 
 
 @CONTRACT.serve("POST /v1/completions", "Answer a prompt.", body=_CompletionBody, ok=COMPLETION, streams=True)
 async def _complete_prompt(request: Request) -> Response:
     body = await read_body(request, _CompletionBody)
     prompt = body.prompt if isinstance(body.prompt, str) else body.prompt[0]
-    run, most = shapes.build_run(body.model, prompt, max_output_tokens=body.max_tokens), body.max_tokens
-    lists, streams = body.sources is not False, bool(body.stream)
-    asked = _CompletionRequest(body.model, run, Session(), None, lists, max_tokens=most, is_chat=False, streams=streams)
-    return await _complete(request, asked)
+    question = _CompletionRequest(
+        body.model,
+        shapes.build_run(body.model, prompt, max_output_tokens=body.max_tokens),
+        Session(),
+        lists_sources=body.sources is not False,
+        max_tokens=body.max_tokens,
+        is_chat=False,
+        streams=bool(body.stream),
+    )
+    return await _answer_completion(request, question)
 
 
 def parse_chat_request(body: ChatBody, user_agent: str = "") -> _CompletionRequest:
@@ -170,28 +176,28 @@ def parse_chat_request(body: ChatBody, user_agent: str = "") -> _CompletionReque
     )
 
 
-async def _complete(request: Request, asked: _CompletionRequest) -> Response:
+async def _answer_completion(request: Request, question: _CompletionRequest) -> Response:
     host: RunHost = request.app.state.host
     created = int(host.nexi.clock.now().timestamp())
-    if reply := await reply_without_search(host.nexi, asked):
-        writer, text = _CompletionWriter(uuid.uuid4().hex[:12], asked, created), rename_fences(reply.text)
-        if asked.streams:
+    if reply := await reply_without_search(host.nexi, question):
+        writer, text = _CompletionWriter(uuid.uuid4().hex[:12], question, created), rename_fences(reply.text)
+        if question.streams:
             frames = [*writer.begin(), writer.chunk({"content": text})]
             return EventStream(send_frames([*frames, *writer.end([], "stop", reply.usage, citations=[]), DONE]))
         return json_reply(writer.body(text, [], Answer(text), reply.usage))
-    asked.require_writer(host.nexi)
-    hosted = await host.start(asked.run, asked.session)
-    writer = _CompletionWriter(hosted.id, asked, created)
-    if asked.streams:
-        return EventStream(_stream_chunks(host.nexi, hosted, asked, writer))
+    question.require_writer(host.nexi)
+    hosted = await host.start(question.run, question.session)
+    writer = _CompletionWriter(hosted.id, question, created)
+    if question.streams:
+        return EventStream(_stream_chunks(host.nexi, hosted, question, writer))
     result = await wait_while_connected(request, hosted)
-    answer, shown = result.answer, shapes.AnswerText(asked, result.facts)
-    written = await asked.finish_text(host.nexi, answer.text, result.finished)
+    answer, shown = result.answer, shapes.AnswerText(question, result.facts)
+    written = await question.finish_text(host.nexi, answer.text, result.finished)
     text, usage = shown.finish(written.text), result.finished.usage + written.usage
     marks = _nest_marks(shown.cite(answer.sources))
     answer = replace(answer, stop=StopReason.CONTEXT_LIMIT if shown.limit.is_cut else answer.stop)
     body = writer.body(text + shown.close(answer.sources), marks, answer, usage)
-    return json_reply({**body, **({"nexi": shapes.nexi_field(result.finished, asked)} if asked.is_chat else {})})
+    return json_reply({**body, **({"nexi": shapes.nexi_field(result.finished, question)} if question.is_chat else {})})
 
 
 async def wait_while_connected(request: Request, hosted: HostedRun) -> RunResult:
@@ -212,16 +218,16 @@ async def wait_while_connected(request: Request, hosted: HostedRun) -> RunResult
 class _CompletionWriter:
     """The objects of one completion; for a prompt they have a text where those of a chat have a message or a part of one."""
 
-    def __init__(self, run_id: str, asked: _CompletionRequest, created: int) -> None:
-        self._run_id, self._asked = run_id, asked
-        prefix, self._kind = ("chatcmpl", "chat.completion") if asked.is_chat else ("cmpl", "text_completion")
-        self._head = {"id": f"{prefix}-{run_id}", "object": self._kind, "created": created, "model": asked.model}
+    def __init__(self, run_id: str, question: _CompletionRequest, created: int) -> None:
+        self._run_id, self._question = run_id, question
+        prefix, self._kind = ("chatcmpl", "chat.completion") if question.is_chat else ("cmpl", "text_completion")
+        self._head = {"id": f"{prefix}-{run_id}", "object": self._kind, "created": created, "model": question.model}
 
     def body(self, text: str, marks: list[dict[str, Any]], answer: Answer, usage: Usage) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None, "annotations": marks}
-        if self._asked.function:
+        if self._question.function:
             message |= {"content": None, "tool_calls": [self.function_call(text)]}
-        choice = {"index": 0, **({"message": message} if self._asked.is_chat else {"text": text}), "logprobs": None}
+        choice = {"index": 0, **({"message": message} if self._question.is_chat else {"text": text}), "logprobs": None}
         return {
             **self._head,
             "choices": [{**choice, "finish_reason": self.finish_reason(answer.stop)}],
@@ -230,36 +236,36 @@ class _CompletionWriter:
         }
 
     def function_call(self, arguments: str) -> dict[str, Any]:
-        function = {"name": self._asked.function, "arguments": arguments}
+        function = {"name": self._question.function, "arguments": arguments}
         return {"id": f"call_{self._run_id}", "type": "function", "function": function}
 
     def finish_reason(self, stop: StopReason) -> str:
         """A limit that was reached still gave an answer; only what was cut off by length says so."""
-        if self._asked.function:
+        if self._question.function:
             return "tool_calls"
         return "length" if stop is StopReason.CONTEXT_LIMIT else "stop"
 
     def chunk(self, delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> bytes:
-        part = {"delta": delta} if self._asked.is_chat else {"text": delta.get("content", "")}
+        part = {"delta": delta} if self._question.is_chat else {"text": delta.get("content", "")}
         return self._format_chunk([{"index": 0, **part, "logprobs": None, "finish_reason": finish}], **more)
 
     def _format_chunk(self, choices: list[dict[str, Any]], **more: Any) -> bytes:
-        kind = f"{self._kind}.chunk" if self._asked.is_chat else self._kind
+        kind = f"{self._kind}.chunk" if self._question.is_chat else self._kind
         return shapes.format_event({**self._head, "object": kind, "choices": choices, **more})
 
     def begin(self) -> list[bytes]:
-        return [self.chunk({"role": "assistant", "content": ""})] if self._asked.is_chat else []
+        return [self.chunk({"role": "assistant", "content": ""})] if self._question.is_chat else []
 
     def end(self, marks: list[dict[str, Any]], finish: str, usage: Usage, **more: Any) -> list[bytes]:
         """The annotations with the reason of the end, and the usage where the client wants it."""
         frames = [self.chunk({"annotations": marks}, finish, **more)]
-        return [*frames, self._format_chunk([], usage=shapes.usage_of(usage))] if self._asked.includes_usage else frames
+        return [*frames, self._format_chunk([], usage=shapes.usage_of(usage))] if self._question.includes_usage else frames
 
 
 async def _stream_chunks(
-    nexi: Nexi, hosted: HostedRun, asked: _CompletionRequest, writer: _CompletionWriter
+    nexi: Nexi, hosted: HostedRun, question: _CompletionRequest, writer: _CompletionWriter
 ) -> AsyncGenerator[bytes, None]:
-    text, is_research = shapes.AnswerText(asked), asked.run.mode == "research"
+    text, is_research = shapes.AnswerText(question), question.run.mode == "research"
     try:
         for frame in writer.begin():
             yield frame
@@ -271,11 +277,11 @@ async def _stream_chunks(
                 yield writer.chunk({"content": visible})
             match item.event:
                 case RunFinished() as end:
-                    for frame in await _last_frames(nexi, writer, text, end, asked):
+                    for frame in await _last_frames(nexi, writer, text, end, question):
                         yield frame
                 case RunFailed():
                     yield shapes.format_event(shapes.openai_error(shapes.problem_of_run(hosted)))
-                case event if asked.is_chat and (line := shapes.progress_line(event)):
+                case event if question.is_chat and (line := shapes.progress_line(event)):
                     yield writer.chunk({"reasoning_content": f"{line}\n"}) if is_research else shapes.format_comment(line)
         yield DONE
     finally:
@@ -283,22 +289,22 @@ async def _stream_chunks(
 
 
 async def _last_frames(
-    nexi: Nexi, writer: _CompletionWriter, text: shapes.AnswerText, end: RunFinished, asked: _CompletionRequest
+    nexi: Nexi, writer: _CompletionWriter, text: shapes.AnswerText, end: RunFinished, question: _CompletionRequest
 ) -> list[bytes]:
     """What the streamed text left out, the annotations, and the usage."""
     try:
-        reply = await asked.finish_text(nexi, end.answer, end)
+        reply = await question.finish_text(nexi, end.answer, end)
     except NexiError as error:
         return [shapes.format_event(shapes.openai_error(problem_of(error)))]
     rest = text.finish(reply.text)
     marks = _nest_marks(text.cite(end.sources))
     rest += text.close(end.sources)
-    if asked.function:
+    if question.function:
         frames = [writer.chunk({"tool_calls": [{"index": 0, **writer.function_call(reply.text)}]})]
     else:
         frames = [writer.chunk({"content": rest})] if rest else []
     finish = writer.finish_reason(StopReason.CONTEXT_LIMIT if text.limit.is_cut else end.stop)
-    more = {"nexi": shapes.nexi_field(end, asked)} if asked.is_chat else {}
+    more = {"nexi": shapes.nexi_field(end, question)} if question.is_chat else {}
     citations, usage = shapes.citation_urls(end.sources), end.usage + reply.usage
     return [*frames, *writer.end(marks, finish, usage, citations=citations, **more)]
 
