@@ -33,8 +33,8 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from nexi.web import list_error_shapes
-from nexi.web.problems import Problem, own_shape
-from nexi.web.verify import VerifyBody
+from nexi.web.documents import VerifyBody
+from nexi.web.payload import Problem, own_shape
 from tests.web.world import Served, serving
 
 ROOT = Path(__file__).resolve().parent.parent

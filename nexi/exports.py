@@ -1,10 +1,20 @@
-"""Exports of a finished run, the same bytes at every door. Nothing is fetched."""
+"""Exports of a finished run, the same bytes at every door. Nothing is fetched.
+
+`nexi.web.page.export` makes the texts. An installed Chromium without a network prints HTML as a PDF, and pandoc makes a Word
+file of Markdown; what they work on lies in a folder of its own that goes with the process, whatever ends it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
+import signal
+import tempfile
 from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -19,6 +29,17 @@ if TYPE_CHECKING:
     from nexi.ports import PageStore, RunStore
     from nexi.web.page.view import AnsweredRun
 
+PRINT_S = 60.0
+# Without its sandbox, in which pandoc 2.17 of Debian 12 does not find its own data files, pandoc would open the images that a
+# text names, from the disk or the network. They are all that it opens for a Word file, so their captions take their place.
+DATA_FILE_MISSING = "status 97"
+NO_IMAGES = "function Image(image) return image.caption end"
+_SWITCHES = """
+--headless --disable-gpu --no-first-run --no-default-browser-check --disable-extensions --disable-background-networking
+--disable-sync --disable-dev-shm-usage --no-pdf-header-footer --generate-pdf-document-outline
+"""
+SWITCHES = (*_SWITCHES.split(), "--host-resolver-rules=MAP * ~NOTFOUND")
+
 
 async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str, numbers: Collection[int] = ()) -> bytes:
     """A finished run in one of EXPORT_FORMATS; `numbers` are the sources that references are wanted of. Raises NexiError."""
@@ -30,9 +51,7 @@ async def export_run(runs: RunStore, pages: PageStore, run_id: str, form: str, n
 
 async def export_log(log: ReadLog, pages: PageStore, run_id: str, form: str, numbers: Collection[int] = ()) -> bytes:
     """The same of a log that was read already. Raises NexiError, also for a number that names no source."""
-    from nexi.web.page.export import Exported, export_html
-    from nexi.web.page.markdown import title_document
-    from nexi.web.page.printing import convert_to_docx, print_to_pdf
+    from nexi.web.page.export import Exported, export_html, title_document
     from nexi.web.page.timeline import timeline_of
     from nexi.web.page.view import answered_of
 
@@ -75,7 +94,7 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
     from nexi.app import result_of
     from nexi.app.report import front_matter_of, report_text
     from nexi.output import answer_json
-    from nexi.web.page.markdown import markdown_of, tame_document
+    from nexi.web.page.export import markdown_of, tame_document
     from nexi.web.page.view import is_web
 
     if EXPORT_FORMATS[form].lists_sources:
@@ -96,3 +115,70 @@ def _text_of(run: AnsweredRun, form: str, today: str) -> str:
 def _encode_utf8(text: str) -> bytes:
     """UTF-8 without characters that a terminal would execute, whatever a page or a model had written."""
     return clean_text(text).encode("utf-8", "replace")
+
+
+async def print_to_pdf(document: str, *, patience_s: float = PRINT_S) -> bytes:
+    """The HTML as a PDF. Raises NexiError where no Chromium is installed, or where it does not print."""
+    from nexi.app import installed_browser
+
+    browser = installed_browser()
+    if not browser:
+        cause, fix = "Chromium is not installed", "install it (Debian: apt install chromium), or export html and print that"
+        raise NexiError("no PDF can be made here", cause=cause, fix=fix, code="no_browser")
+    with tempfile.TemporaryDirectory(prefix="nexi-pdf-", ignore_cleanup_errors=True) as folder:
+        page, out = Path(folder) / "page.html", Path(folder) / "page.pdf"
+        page.write_text(document, "utf-8", errors="replace")
+        switches = [*SWITCHES, *(["--no-sandbox"] if os.geteuid() == 0 else [])]  # as root Chromium starts without it only
+        command = [browser, *switches, f"--user-data-dir={folder}/profile", f"--print-to-pdf={out}", page.as_uri()]
+        complaint = await _run_program("Chromium", command, folder, patience_s)
+        body = out.read_bytes() if out.is_file() else b""
+    if not body.startswith(b"%PDF-"):
+        raise NexiError("the PDF was not made", cause=complaint, fix="export html and print that", code="not_printed")
+    return body
+
+
+async def convert_to_docx(markdown: str, *, patience_s: float = PRINT_S) -> bytes:
+    """Markdown without front matter as a Word file. Raises NexiError where pandoc is not installed, or where it fails."""
+    pandoc = shutil.which("pandoc")
+    if not pandoc:
+        fix = "install it (Debian: apt install pandoc; macOS: brew install pandoc), or export html and open that in Word"
+        raise NexiError("no Word file can be made here", cause="pandoc is not installed", fix=fix, code="no_pandoc")
+    with tempfile.TemporaryDirectory(prefix="nexi-docx-", ignore_cleanup_errors=True) as folder:
+        page, out, without_images = (Path(folder) / name for name in ("page.md", "page.docx", "images.lua"))
+        page.write_text(markdown, "utf-8", errors="replace")
+        without_images.write_text(NO_IMAGES, "utf-8")
+        command = [pandoc, "--from=commonmark+pipe_tables", "--to=docx", f"--output={out}", str(page)]
+        complaint = await _run_program("pandoc", [*command, "--sandbox"], folder, patience_s)
+        if complaint.endswith(DATA_FILE_MISSING):
+            limits = (f"--lua-filter={without_images}", "--resource-path=")
+            complaint = await _run_program("pandoc", [*command, *limits], folder, patience_s)
+        body = out.read_bytes() if out.is_file() else b""
+    if not body.startswith(b"PK"):
+        raise NexiError("the Word file was not made", cause=complaint, fix="update pandoc, or export html", code="not_printed")
+    return body
+
+
+async def _run_program(name: str, command: list[str], folder: str, patience_s: float) -> str:
+    """Run it to its end, or end it; and why there may be no result."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={"PATH": os.defpath, "HOME": folder, "LANG": "C.UTF-8"},  # nothing of our own, which has keys
+            start_new_session=True,  # a group that can be ended together
+        )
+    except OSError as error:
+        return error.strerror or str(error)
+    try:
+        async with asyncio.timeout(patience_s):
+            status = await process.wait()
+    except TimeoutError:
+        return f"{name} took more than {patience_s:g} s"
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # Chromium is several processes: all of the group go
+            await process.wait()
+    return f"{name} ended with status {status}"

@@ -2,7 +2,7 @@
 
     python -m rig.mcp_fixture 8010
 
-The transport, its guard and its sessions are `nexi.mcp.http`; only what is offered is the suite's.
+The transport, its guard and its sessions are `nexi.mcp.server`; only what is offered is the suite's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.shared.exceptions import MCPError
 from pydantic import Field
 
-from nexi.mcp.http import build_http_app
+from nexi.mcp.server import build_http_app
 
 STEP_S = 0.05
 MISSING_CAPABILITY = -32021

@@ -13,7 +13,7 @@ import uvicorn
 from nexi.app import Nexi
 from nexi.config import load_config
 from nexi.mcp import create_server
-from nexi.mcp.http import build_http_app
+from nexi.mcp.server import build_http_app
 
 
 async def serve(port: int) -> None:

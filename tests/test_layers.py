@@ -136,7 +136,7 @@ HOMES = {
     "mcp": {"mcp"},
     "mcp_types": {"mcp"},
     "pydantic": {"mcp"},
-    "yaml": {"apis.search"},
+    "yaml": {"apis.search.assembly"},
     "numpy": {"stores", "pair_models"},
     "onnxruntime": {"pair_models", "stores"},
     "tokenizers": {"pair_models", "stores"},
@@ -234,7 +234,7 @@ def test_the_rest_enters_the_interfaces_of_others_by_their_one_door_and_the_sear
 
 
 def test_the_rest_enters_the_mcp_server_by_its_one_door() -> None:
-    assert list_entries("mcp") == {(path, "nexi.mcp") for path in ("cli/mcp.py", "mcp_server_cli.py", "web/mcp.py")}
+    assert list_entries("mcp") == {(path, "nexi.mcp") for path in ("cli/mcp.py", "mcp_server_cli.py", "web/__init__.py")}
 
 
 def test_the_rest_enters_the_formats_by_their_one_door() -> None:

@@ -9,13 +9,12 @@ import json
 
 import pytest
 
-from nexi.apis import openwebui, searxng
+from nexi.apis import openwebui, searxng, tavily
 from nexi.apis.openai.shapes import openai_error
-from nexi.apis.tavily import search as tavily
 from nexi.errors import NexiError
 from nexi.mcp.server import _error_result
 from nexi.output import print_failure
-from nexi.web.problems import own_shape, problem_of
+from nexi.web.payload import own_shape, problem_of
 from tests.golden_files import compare_golden
 from tests.messages import ERRORS, Entry, find_entries, list_messages
 from tests.wording import ROOT

@@ -9,7 +9,7 @@ import pytest
 
 from evals import bodies, format_bodies
 from nexi.apis.search import schema
-from nexi.apis.tavily.search import MAX_EXTRACT_S
+from nexi.apis.tavily import MAX_EXTRACT_S
 from nexi.app.components import MAX_LONG_PAGE_BYTES, MAX_LONG_PAGE_CHARS
 from nexi.config import Config
 from nexi.fetchers import Settings

@@ -4,7 +4,7 @@ This is the only way in: the server mounts what `CONTRACTS` lists and imports no
 `search` by its names. Below are `nexi.app`, and the parts of `nexi.web` that every path shares.
 
     openai/     chat completions, the Responses API, stored responses, completions of old clients, models and embeddings
-    tavily/     search, extract, crawl, map and research
+    tavily      search, extract, crawl, map and research
     searxng     passes as a SearXNG
     openwebui   the external search engine and web loader of Open WebUI
     search/     the Search API: the service, and its paths

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nexi.apis import openwebui, searxng
-from nexi.apis.openai import chat, legacy, responses, stored
+from nexi.apis import openwebui, searxng, tavily
+from nexi.apis.openai import completions, responses
 from nexi.apis.openai.shapes import openai_error
 from nexi.apis.search import routes
-from nexi.apis.tavily import crawl, research, search
 from nexi.web.contract import Contract
-from nexi.web.problems import Shape, own_shape
+from nexi.web.payload import Shape, own_shape
 
-_MODULES = (chat, responses, stored, legacy, routes, searxng, search, crawl, research, openwebui)
+_MODULES = (completions, responses, routes, searxng, tavily, openwebui)
 CONTRACTS: tuple[Contract, ...] = tuple(module.CONTRACT for module in _MODULES)
 ERROR_SHAPES: Mapping[str, Shape] = {
     "/v1/": openai_error,  # clients of OpenAI try paths that are not there
@@ -23,6 +22,6 @@ ERROR_SHAPES: Mapping[str, Shape] = {
     "/v1/cache": own_shape,
     "/v1/snippet_rank": own_shape,
     "/searxng": searxng.searxng_error,
-    "/tavily": search.tavily_error,
+    "/tavily": tavily.tavily_error,
     "/openwebui": openwebui.openwebui_error,
 }

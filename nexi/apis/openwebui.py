@@ -20,8 +20,7 @@ from nexi.errors import BackendError
 from nexi.structured.schema_check import object_schema
 from nexi.types import FetchLimits, Page, Query
 from nexi.web.contract import Contract
-from nexi.web.payload import json_reply, read_body
-from nexi.web.problems import Problem, build_refusal
+from nexi.web.payload import Problem, build_refusal, json_reply, read_body
 
 __all__ = ["CONTRACT", "openwebui_error", "require_answer"]
 

@@ -25,8 +25,7 @@ from nexi.apis.search.schema import LANGUAGE, MAX_ITEMS, MAX_QUERY_CHARS, Limits
 from nexi.structured.schema_check import object_schema, schema_of
 from nexi.types import Query
 from nexi.web.contract import Contract
-from nexi.web.payload import json_reply
-from nexi.web.problems import Problem, bad_request
+from nexi.web.payload import Problem, bad_request, json_reply
 
 __all__ = ["CONTRACT", "searxng_error"]
 

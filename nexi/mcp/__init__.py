@@ -18,8 +18,7 @@ from nexi.install import install_command
 if TYPE_CHECKING:
     from nexi.app import Nexi
     from nexi.mcp._entries import CLIENT_NAMES, entry_text, install_entry, place_of
-    from nexi.mcp.http import PATH, HttpDoor
-    from nexi.mcp.server import NexiServer
+    from nexi.mcp.server import PATH, HttpDoor, NexiServer
 
 __all__ = ["CLIENT_NAMES", "PATH", "HttpDoor", "create_server", "entry_text", "install_entry", "place_of", "require_sdk"]
 
@@ -49,7 +48,7 @@ if not TYPE_CHECKING:
 
         if name in ("HttpDoor", "PATH"):
             require_sdk()
-            return getattr(import_module(f"{__name__}.http"), name)
+            return getattr(import_module(f"{__name__}.server"), name)
         if name in ("CLIENT_NAMES", "entry_text", "install_entry", "place_of"):
             return getattr(import_module(f"{__name__}._entries"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,20 +1,27 @@
-"""The server: tools, resources and the prompt registered with the SDK, and every failure put into words for people.
+"""The server: tools, resources and the prompt registered with the SDK, and every failure put into words for people; and its
+door over streamable HTTP: the ASGI app, what it lets in, and its life.
 
-Above are the transports; below are `tools`, `resources` and the host of runs. A client sees a message, its cause and what
-fixes it, never a traceback; a defect of ours is reported as one, without its text, which might hold anything.
+Above are `mcp_server_cli` and a web server that mounts the door at `/mcp`; below are `tools`, `resources` and the host of runs.
+A client sees a message, its cause and what fixes it, never a traceback; a defect of ours is reported as one, without its text,
+which might hold anything. On loopback the SDK's transport checks Host and Origin, and the owner's token is wanted where no
+other is set, since the tools read what the owner keeps; anywhere else a token must be set. A web server with a guard of its
+own passes `guarded=True`.
 """
 
 from __future__ import annotations
 
+import hmac
+import json
 import logging
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from inspect import getdoc
 from typing import Annotated, Any
 
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, Resource, TextContent, Tool
 from pydantic import AnyUrl, Field, ValidationError
@@ -22,10 +29,12 @@ from pydantic import AnyUrl, Field, ValidationError
 from nexi import __version__
 from nexi.app import Nexi
 from nexi.app.hosting import RunHost
+from nexi.app.owner_token import OwnerToken
 from nexi.app.request import AGENTIC_SETTINGS
-from nexi.errors import InternalError, NexiError, QuestionError
+from nexi.errors import ConfigError, InternalError, NexiError, QuestionError
 from nexi.mcp import _resources, _views
 from nexi.mcp._tools import Tools, annotations_of
+from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
 
 INSTRUCTIONS = (
     "nexi answers from the live web with verified citations. nexi_search answers a question in seconds; nexi_research writes a "
@@ -51,6 +60,16 @@ log = logging.getLogger("nexi.mcp")
 VALUE_CHARS = 80
 MAX_RUNS = 4
 MAX_ENDED_RUNS = 20
+PATH = "/mcp"
+MAX_BODY_BYTES = 2_000_000
+MAX_SESSIONS = 1000
+ORIGINS = ("http://{host}:*", "http://{host}", "https://{host}:*", "https://{host}")
+REFUSAL = "a token is needed: send Authorization: Bearer and what `nexi token` prints on the server (NEXI_TOKEN, if it is set)"
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def _research_prompt(
@@ -187,3 +206,70 @@ def _error_result(error: NexiError) -> CallToolResult:
         is_error=True,
         _meta={"nexi/error": _views.replace_surrogates(details)},
     )
+
+
+class HttpDoor:
+    """`app` serves one path, as in `Route("/mcp", endpoint=door.app)`.
+
+    It works inside `async with door.run_sessions()`, which owns the sessions and the research.
+    """
+
+    def __init__(self, nexi: Nexi, *, host: str = "127.0.0.1", token: str = "", guarded: bool = False) -> None:
+        """Raises ConfigError for an address that needs a token and has none, StoreError if the owner's cannot be kept."""
+        self.server = NexiServer(nexi)
+        self.app = build_http_app(self.server, host=host, token=token, guarded=guarded)
+        if not (token or guarded):
+            owner = OwnerToken(nexi.config.state_dir)
+            owner.ensure()
+            self.app = _TokenGate(self.app, owner.is_token)
+
+    def run_sessions(self) -> AbstractAsyncContextManager[None]:
+        return self.server.session_manager.run()
+
+
+def build_http_app(server: MCPServer[Any], *, host: str, token: str = "", guarded: bool = False, **transport: Any) -> App:
+    """The app of any MCP server under our rules. Raises ConfigError for an address that needs a token and has none."""
+    local = is_loopback_host(host)
+    if token and len(token) < MIN_TOKEN_CHARS and not (local or guarded):
+        message = f"the MCP server does not listen on {host} with a token of {len(token)} characters"
+        cause = f"a token shorter than {MIN_TOKEN_CHARS} characters can be guessed"
+        raise ConfigError(message, cause=cause, fix="set NEXI_TOKEN to a longer random text, for example: openssl rand -hex 24")
+    if not (local or token or guarded):
+        message = f"the MCP server does not listen on {host} without a token"
+        cause = "anyone who reaches that address could search and spend in your name"
+        fix = "set NEXI_TOKEN to a long secret and give it to your clients, or listen on 127.0.0.1"
+        raise ConfigError(message, cause=cause, fix=fix)
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=local and not guarded,
+        allowed_hosts=[name for h in LOCAL for name in (h, f"{h}:*")],
+        allowed_origins=[form.format(host=h) for h in LOCAL for form in ORIGINS],
+    )
+    app: App = server.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=security,
+        max_request_body_size=MAX_BODY_BYTES,
+        max_sessions=MAX_SESSIONS,
+        **transport,
+    )
+    if guarded or not token:
+        return app
+    return _TokenGate(app, lambda secret: hmac.compare_digest(secret.encode(), token.encode()))
+
+
+class _TokenGate:
+    """Lets in who sends `Authorization: Bearer TOKEN`."""
+
+    def __init__(self, app: App, is_token: Callable[[str], bool]) -> None:
+        self._app, self._is_token = app, is_token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        header = next((value for name, value in scope.get("headers", ()) if name == b"authorization"), b"")
+        kind, _, secret = header.partition(b" ")
+        is_known = kind.lower() == b"bearer" and self._is_token(secret.strip().decode("utf-8", "replace"))
+        if is_known or scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        body = json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": REFUSAL}}).encode()
+        headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
+        headers.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        return await send({"type": "http.response.body", "body": body})

@@ -1,12 +1,11 @@
 """HTTP: `nexi serve` and its contracts, over one `Nexi` that all requests share.
 
     guard       what every request must pass; guests tells the owner from everybody else
-    runs        runs over HTTP: start, follow, stop, fetch; streams sends events; `app.hosting` keeps the runs
-    verify      texts checked, and reports audited
-    table       values of documents by columns
+    payload     JSON, streams of events and problems, for every path
+    runs        runs over HTTP: start, follow, stop, fetch; `app.hosting` keeps the runs
+    documents   texts and reports checked, values of documents by columns
     spaces      questions and files that belong together
     operations  health, metrics, the OpenAPI document
-    mcp         MCP at /mcp
     page        the web page
     server      sockets, workers, signals
 
@@ -20,7 +19,7 @@ import functools
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
@@ -30,6 +29,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from nexi.app import Nexi
 from nexi.app.hosting import MAX_RUNS, RunHost
@@ -37,13 +37,15 @@ from nexi.app.intake import keep_vault_indexed
 from nexi.app.owner_token import OwnerToken
 from nexi.config import Config
 from nexi.errors import NexiError
-from nexi.web import operations, page, runs, spaces, table, verify
+from nexi.web import documents, operations, page, runs, spaces
 from nexi.web.contract import Contract
 from nexi.web.guard import GuardRules, RequestGuard
 from nexi.web.guests import GuestDoor, OwnerAccess
-from nexi.web.mcp import McpDoor
-from nexi.web.metrics import Metrics
-from nexi.web.problems import Problem, Refused, Shape, own_shape
+from nexi.web.operations import Metrics
+from nexi.web.payload import Problem, Refused, Shape, own_shape
+
+if TYPE_CHECKING:
+    from nexi.mcp import HttpDoor
 
 log = logging.getLogger("nexi.web")
 
@@ -52,7 +54,7 @@ def list_contracts() -> tuple[Contract, ...]:
     """The documented paths of this server; `nexi.apis` is loaded here, because its modules use those of this package."""
     from nexi.apis import CONTRACTS
 
-    return (runs.CONTRACT, *CONTRACTS, *(module.CONTRACT for module in (verify, table, spaces, operations)))
+    return (runs.CONTRACT, *CONTRACTS, *(module.CONTRACT for module in (documents, spaces, operations)))
 
 
 def list_error_shapes() -> Mapping[str, Shape]:
@@ -109,7 +111,7 @@ def build_personal_app(
     """Every door over the runs of one person. Whoever lets requests in has a guard in front of it."""
     from nexi.apis import sweep_cache
 
-    shared, metrics, mcp, contracts = host.nexi, host.metrics, McpDoor(host.nexi), list_contracts()
+    shared, metrics, mcp, contracts = host.nexi, host.metrics, _McpDoor(host.nexi), list_contracts()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -138,6 +140,45 @@ def build_personal_app(
     app.state.examining, app.state.printing, app.state.taking = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
     app.state.openapi = operations.assemble_document((contract.openapi() for contract in contracts), is_open=is_open)
     return app
+
+
+class _McpDoor:
+    """MCP at `/mcp`, and the task that owns its sessions; it is begun by the first request to it, so that a server without MCP
+    clients starts without its library. The guard stands in front, so it wants no token of its own."""
+
+    def __init__(self, nexi: Nexi) -> None:
+        self._nexi = nexi
+        self._door: HttpDoor | None = None
+        self._making = asyncio.Lock()
+        self._owner: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Its library takes a moment to load, in which others are served. Raises ConfigError where it is missing."""
+        async with self._making:  # two first requests make one door
+            if self._door is None:
+                door, running = await asyncio.to_thread(_build_mcp_door, self._nexi), asyncio.Event()
+                self._owner = asyncio.create_task(self._run_session_group(door, running))
+                await running.wait()
+                self._door = door
+        await self._door.app(scope, receive, send)
+
+    async def _run_session_group(self, door: HttpDoor, running: asyncio.Event) -> None:
+        """A session group must be left by the task that entered it."""
+        async with door.run_sessions():
+            running.set()
+            await self._closing.wait()
+
+    async def close(self) -> None:
+        self._closing.set()
+        if self._owner:
+            await asyncio.wait([self._owner])
+
+
+def _build_mcp_door(nexi: Nexi) -> HttpDoor:
+    from nexi.mcp import HttpDoor
+
+    return HttpDoor(nexi, guarded=True)
 
 
 def _log_vault_failure(error: NexiError) -> None:

@@ -28,9 +28,8 @@ from nexi.net.addresses import is_address, is_loopback_host
 from nexi.net.limits import RateLimiter
 from nexi.ports import Clock
 from nexi.types import Principal
-from nexi.web.metrics import Metrics
-from nexi.web.payload import response_of
-from nexi.web.problems import Problem, Refused, Shape, own_shape, problem_of
+from nexi.web.operations import Metrics
+from nexi.web.payload import Problem, Refused, Shape, own_shape, problem_of, response_of
 
 log = logging.getLogger("nexi.web")
 FILES_PATH = "/page/files"

@@ -24,7 +24,7 @@ from nexi.app.owner_token import OwnerToken
 from nexi.app.pool import PersonalPool
 from nexi.types import GUEST, Principal
 from nexi.web.guard import PAGES, PRINCIPAL, given_token, matches_any
-from nexi.web.problems import build_refusal
+from nexi.web.payload import build_refusal
 
 GUEST_PATHS = (
     "GET /openapi.json",

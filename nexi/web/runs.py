@@ -1,40 +1,64 @@
 """Runs over HTTP: start a search or research and get an id at once; follow, stop, cancel, fetch and delete it.
 
+A Struct checks a body, documents it and is the value that a route works with, so that the document cannot say anything else.
 Events come from the feed of a run that lives here, and from the run log of one that does not, so that a reader who comes back
-with the id of the last event it saw misses nothing and gets nothing twice. Below are `hosting` and the run log.
+with the id of the last event it saw misses nothing and gets nothing twice. Below are `hosting`, the run log and `nexi.exports`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Any
+from contextlib import aclosing, nullcontext
+from typing import Annotated, Any, Literal, get_args
 
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
 from nexi.answers.export_formats import EXPORT_FORMATS
-from nexi.app import RunLimits, RunRequest, check_run_id, result_of
+from nexi.app import ReadLog, RunLimits, RunRequest, check_run_id, result_of
 from nexi.app.hosting import DOOR, FeedItem, Mark, RunHost, mark_of
-from nexi.app.request import AGENTIC_SETTINGS
+from nexi.app.request import AGENTIC_SETTINGS, RunMode, RunScope
 from nexi.errors import NexiError
 from nexi.events import ModelReplied, PageFetched, RunFailed, RunFinished, SearchFinished
+from nexi.exports import export_log
 from nexi.ports import RunStore
 from nexi.types import Query, StopReason, Usage
 from nexi.urls import is_web_url
-from nexi.web import schemas
 from nexi.web.contract import Contract, Named
-from nexi.web.exports import export_response
-from nexi.web.payload import json_reply, parse_number, read_body, told_reply
-from nexi.web.problems import bad_request, build_refusal
-from nexi.web.streams import EventStream
+from nexi.web.payload import EventStream, bad_request, build_refusal, json_reply, parse_number, read_body, told_reply
 
+State = Literal["running", "finished", "stopped", "failed", "unfinished", "damaged"]
+Focus = Literal["web", "docs", "discussions", "papers", "code", "news", "places", "local"]
+STATES: tuple[State, ...] = get_args(State)
+FOCUS: tuple[Focus, ...] = get_args(Focus)
+MAX_TASKS = 5
+MAX_ATTACHMENTS = 20
+Site = Annotated[str, Meta(min_length=1, max_length=253)]
+Sites = Annotated[tuple[Site, ...], Meta(max_length=50)]
+Seconds = Annotated[float, Meta(ge=0.001, le=86400)]
+Tokens = Annotated[int, Meta(ge=1)]
+Dollars = Annotated[float, Meta(ge=0.000001, le=100_000, description="In US dollars.")]
+Share = Annotated[float, Meta(ge=0, le=1, description="Of an agentic search.")]
+Address = Annotated[str, Meta(max_length=8_000)]
+Tasks = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=2000)], ...], Meta(min_length=1, max_length=MAX_TASKS)]
 POLL_S = 1.0  # a store that gives no notice looks more often by itself
 BEAT_S = 15.0
 LISTED = 50
 MAX_LISTED = 1000
-CONTRACT = Contract("Runs", path=schemas.ID)
+# page text is hostile here: a browser that opens one is told to run nothing
+SHOWN = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox allow-popups"}
+SAVED = {"content-security-policy": "default-src 'none'; sandbox"}
+IN_BROWSER = ("md", "json", "html")
+EXPORT_STATUSES = {"not_ended": 409, "no_references": 404, "no_browser": 501, "no_pandoc": 501, "not_printed": 500}
+RUNS: dict[str, Any] = {
+    "type": "object",
+    "required": ["runs"],
+    "properties": {"runs": {"type": "array", "items": {"type": "object", "required": ["id", "state", "question", "created"]}}},
+}
+ID: Named = {"id": ("The id of the run.", {"type": "string", "pattern": "^([0-9a-f]{6}|[0-9a-f]{32})$"})}
+CONTRACT = Contract("Runs", path=ID)
 ACCEPTED = {202: {"type": "object"}}
 LAST_SEEN: Named = {
     "last_event_id": (
@@ -45,21 +69,97 @@ LAST_SEEN: Named = {
 FORM: Named = {"format": ("Otherwise by the header Accept.", {"enum": list(EXPORT_FORMATS)})}
 FILTERS: Named = {
     "limit": ("At most so many.", {"type": "integer", "minimum": 1, "maximum": MAX_LISTED}),
-    "state": ("Only runs in this state.", {"enum": list(schemas.STATES)}),
+    "state": ("Only runs in this state.", {"enum": list(STATES)}),
     "space": ("Only runs that were asked in this space.", {"type": "string"}),
 }
 
 
-@CONTRACT.serve("POST /v1/runs", "Start a run, and get its id at once.", {202: schemas.RunStatus}, body=schemas.NewRun)
+class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a question is to be answered; what is left out or null is as the server has it."""
+
+    effort: Literal["s", "m", "l"] | None = None
+    max_iterations: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    time_target: Annotated[Seconds | None, Meta(description="Answer after about so many seconds.")] = None
+    max_output_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] | None = None
+    max_cost: Dollars | None = None
+    max_tokens: Annotated[Tokens | None, Meta(description="Of all model calls together.")] = None
+    strict: Annotated[bool | None, Meta(description="Leave out sentences that are not found in the pages.")] = None
+    system_prompt: Annotated[str, Meta(max_length=100_000, description="Instructions of your own.")] = ""
+    depth: Annotated[int, Meta(ge=0, le=3, description="Of research; 0 lets the coordinator choose.")] = 0
+    length: Annotated[
+        Literal["brief", "standard", "long"] | None, Meta(description="Of a report: about 300, 1,000 or 3,000 words.")
+    ] = None
+    plan: Annotated[
+        bool, Meta(description="Research waits with its plan (the event agenda_proposed) until POST /v1/runs/{id}/plan.")
+    ] = False
+    model: Annotated[
+        str,
+        Meta(max_length=200, description="Another model of the configured endpoint, or `extractive`, which calls no service."),
+    ] = ""
+    focus: Annotated[Focus, Meta(description="Where to look; `local` is the knowledge base only.")] = "web"
+    count: Annotated[int, Meta(ge=1, le=100, description="Hits a search asks for.")] = 10
+    sites: Annotated[Sites, Meta(description="Search only these.")] = ()
+    excluded_sites: Annotated[Sites, Meta(description="Search these not.")] = ()
+    time_range: Literal["", "d", "w", "m", "y"] = ""
+    language: Annotated[str, Meta(max_length=20)] = ""
+    scope: Annotated[
+        RunScope, Meta(description="`local` is the knowledge base only, `web` leaves it out; `local` sends nothing elsewhere.")
+    ] = "both"
+    only_local: Annotated[bool, Meta(description="The same as the scope `local`.")] = False
+    attachments: Annotated[
+        tuple[Address, ...], Meta(max_length=MAX_ATTACHMENTS, description="Web pages and documents to look into first.")
+    ] = ()
+    completeness_threshold: Share | None = None
+    max_urls_per_iteration: Annotated[int, Meta(ge=1, le=20, description="Of an agentic search.")] | None = None
+    url_score_threshold: Share | None = None
+    use_search_hints: Annotated[bool, Meta(description="Of an agentic search.")] | None = None
+
+
+class RunQuestion(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A question, and how it is to be answered."""
+
+    question: Annotated[str, Meta(min_length=1, max_length=100_000)]
+    mode: RunMode = "search"
+    options: RunOptions = RunOptions()
+    space: Annotated[str, Meta(max_length=300, description="The space it is asked in: NAME, or NAME@OWNER.")] = ""
+
+
+class NewRun(RunQuestion, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A question to answer now."""
+
+    continues: Annotated[str, Meta(max_length=100, description="The id of a run whose conversation goes on.")] = ""
+
+
+class Plan(Struct, frozen=True, forbid_unknown_fields=True):
+    """What becomes of a proposed plan."""
+
+    tasks: Annotated[Tasks | None, Meta(description="The tasks to research instead of the proposed ones.")] = None
+
+
+class RunStatus(Struct):
+    """How a run is doing."""
+
+    schema: str
+    id: str
+    state: State
+    mode: str
+    question: str
+    created: str
+    last_event_id: int
+    links: dict[str, str]
+    space: str = ""
+
+
+@CONTRACT.serve("POST /v1/runs", "Start a run, and get its id at once.", {202: RunStatus}, body=NewRun)
 async def _start_run(request: Request) -> Response:
     """The run goes on when its client leaves."""
     host: RunHost = request.app.state.host
-    body = await read_body(request, schemas.NewRun)
+    body = await read_body(request, NewRun)
     run = await host.submit(parse_run_request(body, continues=body.continues))
     return told_reply(await _find_status(host, run.id), 202, {"location": f"/v1/runs/{run.id}"})
 
 
-def parse_run_request(body: schemas.RunQuestion, *, continues: str = "") -> RunRequest:
+def parse_run_request(body: RunQuestion, *, continues: str = "") -> RunRequest:
     """The request that a body stands for. Raises Refused."""
     options, mode = body.options, body.mode
     if options.plan and mode != "research":
@@ -98,7 +198,7 @@ def parse_run_request(body: schemas.RunQuestion, *, continues: str = "") -> RunR
     )
 
 
-@CONTRACT.serve("POST /v1/runs/{id}/resume", "Resume it.", {202: schemas.RunStatus})
+@CONTRACT.serve("POST /v1/runs/{id}/resume", "Resume it.", {202: RunStatus})
 async def _resume_run(request: Request) -> Response:
     """Go on with a run that was cut off or ended early; one that had ended goes on under a new id."""
     host, run_id = _find_run(request)
@@ -106,10 +206,10 @@ async def _resume_run(request: Request) -> Response:
     return told_reply(await _find_status(host, run.id), 202, {"location": f"/v1/runs/{run.id}"})
 
 
-@CONTRACT.serve("POST /v1/runs/{id}/plan", "Settle its plan.", ACCEPTED, body=schemas.Plan)
+@CONTRACT.serve("POST /v1/runs/{id}/plan", "Settle its plan.", ACCEPTED, body=Plan)
 async def _settle_plan(request: Request) -> Response:
     """Let research that waits with its plan go on, with these tasks where some are given."""
-    (host, run_id), plan = _find_run(request), await read_body(request, schemas.Plan)
+    (host, run_id), plan = _find_run(request), await read_body(request, Plan)
     hosted = host.get_active(run_id)
     if hosted is None or hosted.run.gate is None:
         await asyncio.to_thread(host.nexi.runs().open_log, run_id)  # raises where there is no such run
@@ -119,13 +219,13 @@ async def _settle_plan(request: Request) -> Response:
     return json_reply({"id": run_id, "tasks": list(agenda.tasks), "by": agenda.by}, 202)
 
 
-@CONTRACT.serve("GET /v1/runs", "Runs, newest first.", {200: schemas.RUNS}, query=FILTERS)
+@CONTRACT.serve("GET /v1/runs", "Runs, newest first.", {200: RUNS}, query=FILTERS)
 async def _list_runs(request: Request) -> Response:
     host: RunHost = request.app.state.host
     limit = parse_number(request, "limit", LISTED, most=MAX_LISTED)
     wish = request.query_params.get("state", "")
-    if wish and wish not in schemas.STATES:
-        raise bad_request(f"state must be one of {', '.join(schemas.STATES)}", parameter="state")
+    if wish and wish not in STATES:
+        raise bad_request(f"state must be one of {', '.join(STATES)}", parameter="state")
     space = request.query_params.get("space", "")
     is_narrowed = bool(space) or wish in ("stopped", "failed")
     kept_state = "failed" if wish == "stopped" else wish  # what a person stopped is kept as a run without an answer
@@ -140,7 +240,7 @@ async def _list_runs(request: Request) -> Response:
     return json_reply({"runs": entries})
 
 
-@CONTRACT.serve("GET /v1/runs/{id}", "How a run is doing.", {200: schemas.RunStatus})
+@CONTRACT.serve("GET /v1/runs/{id}", "How a run is doing.", {200: RunStatus})
 async def _show_status(request: Request) -> Response:
     return told_reply(await _find_status(*_find_run(request)))
 
@@ -258,6 +358,21 @@ async def _show_result(request: Request) -> Response:
     return await export_response(request, log, run_id, form, as_file=False)
 
 
+async def export_response(request: Request, log: ReadLog, run_id: str, form: str, *, as_file: bool) -> Response:
+    """The run in one of EXPORT_FORMATS; a program beside this one makes a PDF or a Word file, one at a time."""
+    state, target = request.app.state, EXPORT_FORMATS[form]
+    try:
+        async with nullcontext() if target.is_text else state.printing:
+            body = await export_log(log, state.nexi.pages(), run_id, form)
+    except NexiError as error:
+        if error.code not in EXPORT_STATUSES:
+            raise
+        raise build_refusal(EXPORT_STATUSES[error.code], error.code, str(error), fix=error.fix) from error
+    is_saved = as_file or form not in IN_BROWSER
+    name = {"content-disposition": f'attachment; filename="nexi-{run_id}.{target.suffix}"'} if is_saved else {}
+    return Response(body, media_type=target.media_type, headers={**name, **(SAVED if is_saved else SHOWN)})
+
+
 @CONTRACT.serve("POST /v1/runs/{id}/stop", "Let it answer now.", ACCEPTED)
 async def _stop_run(request: Request) -> Response:
     host, run_id = _find_run(request)
@@ -266,7 +381,7 @@ async def _stop_run(request: Request) -> Response:
     return json_reply({"id": run_id, "stopping": True}, 202)
 
 
-@CONTRACT.serve("POST /v1/runs/{id}/cancel", "End it without an answer.", {200: schemas.RunStatus, **ACCEPTED})
+@CONTRACT.serve("POST /v1/runs/{id}/cancel", "End it without an answer.", {200: RunStatus, **ACCEPTED})
 async def _cancel_run(request: Request) -> Response:
     host, run_id = _find_run(request)
     if await cancel_run(host, run_id):

@@ -1,7 +1,8 @@
-"""Server: the socket, the processes and the signals behind `nexi serve`.
+"""Server: the socket, the processes, the signals and the log behind `nexi serve`.
 
 It listens on this machine unless it has a token. On SIGTERM it takes no new connection, gives runs and requests some time,
-leaves the runs that are not done open in their logs, and ends. What the paths do is not known here.
+leaves the runs that are not done open in their logs, and ends. Every logger of the process, the web server's too, ends as one
+JSON object a line on stderr, with no key in it whatever was logged. What the paths do is not known here.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ import asyncio
 import errno
 import functools
 import gc
+import json
 import logging
 import os
 import re
 import signal
 import socket
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import h11
 import uvicorn
@@ -35,7 +39,6 @@ from nexi.config import Config
 from nexi.errors import ConfigError
 from nexi.net.addresses import MIN_TOKEN_CHARS, is_loopback_host
 from nexi.net.causes import plain_cause
-from nexi.web import logs
 from nexi.web.guard import CROWDED, MAX_HEAD_BYTES, GuardRules
 
 __all__ = ["HEAD_BYTES", "MAX_CONNECTIONS", "ServerOptions", "serve"]
@@ -47,6 +50,7 @@ MAX_CONNECTIONS = 1024
 CROWDED_HEAD_TIMEOUT_S = 2.0
 GC_THRESHOLDS = (700, 10, 10)  # the command line collects less often, for a quick start
 MAX_GATHERED = 32_768
+_RECORD_FIELDS = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 _AMBIGUOUS_LINE = re.compile(rb"(?<!\r)\n|\n[ \t]")
 
 
@@ -90,7 +94,7 @@ def serve(config: Config, options: ServerOptions, *, on_listening: Callable[[str
     if options.workers > 1:
         _Workers(web, [listener]).run()
     else:
-        logs.configure_logging(options.log_level, secrets_of(config, options))
+        configure_logging(options.log_level, secrets_of(config, options))
         Server(web).run([listener])
     listener.close()
 
@@ -154,7 +158,7 @@ def build_app(config: Config, options: ServerOptions) -> Starlette:
     from nexi.web import create_app
 
     if options.workers > 1:
-        logs.configure_logging(options.log_level, secrets_of(config, options))
+        configure_logging(options.log_level, secrets_of(config, options))
     rules = GuardRules(
         options.host,
         options.token or config.token,
@@ -182,6 +186,41 @@ def secrets_of(config: Config, options: ServerOptions) -> tuple[str, ...]:
     from nexi.app.components import secrets_of as keys_of
 
     return (*keys_of(config), options.token, config.token, OwnerToken(config.state_dir).read())
+
+
+class _JsonLines(logging.Formatter):
+    """A record as a JSON object; what the record was given beside its message become fields. Secrets are struck out."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._secrets = sorted({s for s in secrets if s}, key=len, reverse=True)
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {
+            "t": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **{name: value for name, value in vars(record).items() if name not in _RECORD_FIELDS},
+        }
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        line = json.dumps(fields, ensure_ascii=False, default=str)
+        for secret in self._secrets:
+            line = line.replace(json.dumps(secret, ensure_ascii=False)[1:-1], "***").replace(secret, "***")
+        return line.encode("utf-8", "backslashreplace").decode("utf-8")  # half of a character breaks no line
+
+
+def configure_logging(level: str, secrets: Iterable[str], stream: TextIO | None = None) -> None:
+    """Send every log of this process to stderr in this form."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(_JsonLines(secrets))
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("nexi").setLevel(level.upper())
+    logging.getLogger("uvicorn").setLevel(max(logging.WARNING, getattr(logging, level.upper())))
 
 
 class Server(uvicorn.Server):

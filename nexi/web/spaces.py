@@ -20,9 +20,8 @@ from nexi.ports import PersonalState
 from nexi.types import RunAudience, Space
 from nexi.urls import is_web_url
 from nexi.web.contract import Contract, Named
-from nexi.web.payload import json_reply, read_body
-from nexi.web.problems import bad_request, build_refusal
-from nexi.web.schemas import Address
+from nexi.web.payload import bad_request, build_refusal, json_reply, read_body
+from nexi.web.runs import Address
 
 __all__ = ["CONTRACT", "read_audience", "team_state_of"]
 

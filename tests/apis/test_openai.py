@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nexi.apis.openai.chat import ChatBody, parse_chat_request
 from nexi.apis.openai.chat_tasks import SMALL_TALK_REPLY
+from nexi.apis.openai.completions import ChatBody, parse_chat_request
 from nexi.apis.openai.shapes import MODELS, TextLimit, citation_urls, citations_in
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.testing import ScriptedLLM, answering, reading, searching
 from nexi.token_counter import count_tokens
 from nexi.types import Reply, Source, Usage
-from nexi.web.payload import parse_body
-from nexi.web.problems import Refused
+from nexi.web.payload import Refused, parse_body
 from tests.web.world import MOON, QUESTION, GatedWeb, Served, serving
 
 PATH = "/v1/chat/completions"

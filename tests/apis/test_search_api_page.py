@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from nexi.apis.search.assembly import CacheSettings, SearcherSettings, read_settings
 from nexi.apis.search.schema import SearchBody, SearchBudget, SearchConstraints
-from nexi.apis.search.settings import CacheSettings, SearcherSettings, read_settings
 from nexi.testing import FakeWeb
 from tests.apis.search.support import nexi
 from tests.web.doors import DOORS, application
@@ -45,6 +45,10 @@ def test_there_are_examples_for_every_path() -> None:
         "/searxng",
         "/searxng/config",
         "/searxng/healthz",
+        "/tavily/crawl",
+        "/tavily/map",
+        "/tavily/research",
+        "/tavily/research/{id}",
     }
     named = {re.split(r"[?' ]", line.split(BASE)[1])[0] for line in CURLS}
     assert named == described

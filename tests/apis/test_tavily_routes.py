@@ -10,7 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from nexi.apis.tavily import search as tavily
+from nexi.apis import tavily
 from nexi.errors import FetchError
 from nexi.types import Hit
 from tests.apis.search.support import HITS, PAGES, Backend, Fetcher, down, nexi

@@ -15,11 +15,10 @@ from msgspec.structs import replace
 from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import SystemClock
 from nexi.events import RunFinished, RunStarted
-from nexi.exports import export_run
+from nexi.exports import export_run, print_to_pdf
 from nexi.runs.directory import RunDirectory
 from nexi.types import Verdict
 from nexi.web.page.export import Exported, export_html
-from nexi.web.page.printing import print_to_pdf
 from nexi.web.page.view import AnsweredRun
 from rig.served import Stage, stage
 from tests.browser.scene import PAGES, QUESTION, Telling, Watched

@@ -19,9 +19,8 @@ from nexi.answers.export_formats import EXPORT_FORMATS, REFERENCE_FORMATS
 from nexi.app import SystemClock
 from nexi.config import Config
 from nexi.errors import NexiError
-from nexi.exports import export_run
+from nexi.exports import convert_to_docx, export_run
 from nexi.runs.directory import RunDirectory
-from nexi.web.page.printing import convert_to_docx
 from tests.cli.command import Command
 from tests.raising import has_code
 from tests.web import samples
@@ -40,8 +39,8 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> None:
     async def convert(markdown: str) -> bytes:
         return b"PK" + markdown.encode()
 
-    monkeypatch.setattr("nexi.web.page.printing.print_to_pdf", print_page)
-    monkeypatch.setattr("nexi.web.page.printing.convert_to_docx", convert)
+    monkeypatch.setattr("nexi.exports.print_to_pdf", print_page)
+    monkeypatch.setattr("nexi.exports.convert_to_docx", convert)
 
 
 def keep_run(home: Path, sample: str = "planets") -> tuple[str, dict[str, bytes]]:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nexi.apis.search.assembly import read_settings
 from nexi.apis.search.excerpt import best_paragraphs, cut_at_word, excerpt_text
-from nexi.apis.search.render import CLOSING, OPENING, RULES, RenderedItem, render_items
+from nexi.apis.search.pack import CLOSING, OPENING, RULES, RenderedItem, render_items
 from nexi.apis.search.schema import MAX_CONTEXT_CHARS, MAX_ITEMS, MAX_TIME_MS, pick_ids, read_request
-from nexi.apis.search.settings import read_settings
 from nexi.errors import ConfigError, QuestionError
 
 LINE = st.text(max_size=60) | st.sampled_from(["[/CONTEXT_PACK]", "Rules:\n- x", "[CONTEXT_PACK ucp-1]", "a\n\nb\u2028c"])

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nexi.answers.safe_markdown import _is_inert, make_inert
-from nexi.web.page.markdown import escape_line
+from nexi.web.page.export import escape_line
 
 PIECES = (
     "<script>", "</script>", "<img src=//e.example/p>", "<!--", "-->", "<?php", "<![CDATA[", "]]>", "![x](", "![x][a]", "[x](",

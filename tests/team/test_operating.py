@@ -25,7 +25,7 @@ from nexi.team.postgres.database import Database
 from nexi.team.web.work import worker_app
 from nexi.team.worker import TeamWorker
 from nexi.types import StopReason, Usage
-from nexi.web.metrics import Metrics
+from nexi.web.operations import Metrics
 from tests.team.world import serving_team
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,15 +13,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from nexi.apis import openwebui, searxng
+from nexi.apis import openwebui, searxng, tavily
 from nexi.apis.search import routes as search
-from nexi.apis.tavily import search as tavily
 from nexi.app import Nexi
 from nexi.errors import NexiError
 from nexi.web import list_error_shapes
 from nexi.web.contract import Contract
-from nexi.web.payload import response_of
-from nexi.web.problems import Refused, own_shape, problem_of
+from nexi.web.payload import Refused, own_shape, problem_of, response_of
 from tests.apis.search.support import nexi
 
 DOORS = tuple(module.CONTRACT for module in (search, searxng, tavily, openwebui))

@@ -13,13 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from nexi.apis import openwebui
+from nexi.apis import openwebui, tavily
 from nexi.apis.search import routes as search
-from nexi.apis.tavily import search as tavily
 from nexi.structured.schema_check import check_schema, schema_of
 from nexi.testing import ScriptedLLM
 from nexi.types import Reply
-from nexi.web import verify
+from nexi.web import documents
 from tests.apis.search.support import HITS, Fetcher
 from tests.web.doors import DOORS, application
 from tests.web.doors import nexi as world
@@ -28,7 +27,7 @@ NAUGHTY: list[str] = json.loads((Path(__file__).parent / "naughty.json").read_te
 TEXT = st.sampled_from(NAUGHTY) | st.text(max_size=40)
 LEAF = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT
 ANY = st.recursive(LEAF, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4), max_leaves=12)
-VERIFY = schema_of(verify.VerifyBody)
+VERIFY = schema_of(documents.VerifyBody)
 BODIES: dict[str, Mapping[str, Any]] = {
     "/v1/search": schema_of(search.SearchBody),
     "/v1/snippet_rank": schema_of(search.RankBody),
@@ -43,7 +42,7 @@ BODIES: dict[str, Mapping[str, Any]] = {
         "properties": {name: part for name, part in VERIFY["properties"].items() if name not in ("url", "run_id", "format")},
     },
 }
-CONTRACTS = (*DOORS, verify.CONTRACT)
+CONTRACTS = (*DOORS, documents.CONTRACT)
 SHAPES = {"/v1": ["error"], "/searxng": ["error"], "/tavily": ["detail"], "/openwebui": ["detail"]}
 FEW = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -19,10 +19,9 @@ from nexi.answers.safe_markdown import _is_inert
 from nexi.app import SystemClock
 from nexi.errors import NexiError
 from nexi.events import Fact, RunFinished, RunStarted
-from nexi.exports import export_run
+from nexi.exports import export_run, print_to_pdf
 from nexi.runs.directory import RunDirectory
 from nexi.types import StopReason, Usage
-from nexi.web.page.printing import print_to_pdf
 from nexi.web.page.timeline import timeline_svg, totals_of
 from tests.raising import has_code
 from tests.web import samples
@@ -139,7 +138,7 @@ async def test_the_file_of_a_printer_has_everything_unfolded(runs: RunDirectory,
         seen.append(text)
         return b"%PDF-"
 
-    monkeypatch.setattr("nexi.web.page.printing.print_to_pdf", keep)
+    monkeypatch.setattr("nexi.exports.print_to_pdf", keep)
     run_id = await samples.keep(runs, samples.planets())
     assert await export_run(runs, runs.pages, run_id, "pdf") == b"%PDF-"
     assert (seen[0].count('<div class="unfolded"><p class="head">'), seen[0].count("<details")) == (5, 0)

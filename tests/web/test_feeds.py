@@ -12,7 +12,7 @@ import pytest
 from nexi.app import hosting
 from nexi.app.hosting import READERS_AT_PACE, Feed, FeedItem, Mark
 from nexi.events import Event, Warned
-from nexi.web.streams import EventStream
+from nexi.web.payload import EventStream
 from tests.web.world import GatedWeb, serving
 
 FACTS = [Warned("x", f"number {n}") for n in range(40)]

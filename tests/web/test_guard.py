@@ -25,12 +25,11 @@ from nexi.errors import ConfigError
 from nexi.net.addresses import is_loopback_host
 from nexi.testing import FakeClock
 from nexi.types import Principal
-from nexi.web import list_error_shapes, logs
+from nexi.web import list_error_shapes
 from nexi.web.guard import GuardRules, RequestGuard
-from nexi.web.metrics import Metrics
-from nexi.web.problems import Problem, Shape, own_shape
-from nexi.web.server import ServerOptions, SlowClientTimeoutProtocol, require_token
-from nexi.web.streams import EventStream
+from nexi.web.operations import Metrics
+from nexi.web.payload import EventStream, Problem, Shape, own_shape
+from nexi.web.server import ServerOptions, SlowClientTimeoutProtocol, configure_logging, require_token
 from tests.raising import has_code
 from tests.web.world import MANY, QUESTION, GatedWeb, serving
 
@@ -142,7 +141,7 @@ async def test_a_missing_token_is_told_in_the_shape_of_each_contract(tmp_path: P
 
 
 def shape_keys(shape: object) -> set[str]:
-    from nexi.web.problems import Problem
+    from nexi.web.payload import Problem
 
     return set(shape(Problem(401, "x", "y")))  # type: ignore[operator]
 
@@ -363,7 +362,7 @@ async def raw(base: str, sent: bytes) -> int:
 
 async def test_what_fails_inside_is_told_without_a_traceback_and_logged_with_one(tmp_path: Path) -> None:
     heard = StringIO()
-    logs.configure_logging("info", ["sk-canary"], heard)
+    configure_logging("info", ["sk-canary"], heard)
 
     async def broken(scope: object, receive: object, send: object) -> None:
         raise RuntimeError("sk-canary must not be seen")
@@ -392,7 +391,7 @@ async def test_what_fails_inside_is_told_without_a_traceback_and_logged_with_one
 def test_logs_hold_questions_only_at_debug() -> None:
     for level, seen in (("info", False), ("debug", True)):
         heard = StringIO()
-        logs.configure_logging(level, [], heard)
+        configure_logging(level, [], heard)
         logging.getLogger("nexi.web").debug("question", extra={"question": "who am I"})
         assert ("who am I" in heard.getvalue()) is seen
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nexi import web
 from nexi.app import Nexi
 from nexi.errors import ConfigError
-from nexi.web import mcp
 from nexi.web.guard import GuardRules
 from tests.web.world import serving
 
@@ -38,14 +38,14 @@ async def test_mcp_answers_behind_the_guard(tmp_path: Path) -> None:
 
 async def test_others_are_served_while_its_library_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loading, loaded = threading.Event(), threading.Event()
-    make = mcp._build_door
+    make = web._build_mcp_door
 
     def slow(nexi: Nexi) -> HttpDoor:
         loading.set()
         assert loaded.wait(300)
         return make(nexi)
 
-    monkeypatch.setattr(mcp, "_build_door", slow)
+    monkeypatch.setattr(web, "_build_mcp_door", slow)
     async with serving(tmp_path) as served:
         asking = [asyncio.create_task(served.client.post("/mcp", json=HELLO, headers=HEADERS)) for _ in range(3)]
         await asyncio.to_thread(loading.wait, 20)
@@ -60,7 +60,7 @@ async def test_without_its_library_every_request_is_told_what_to_install(
     def missing(_: Nexi) -> HttpDoor:
         raise ConfigError("the MCP server cannot start", cause="it is not installed", fix="pip install 'nexi[mcp]'")
 
-    monkeypatch.setattr(mcp, "_build_door", missing)
+    monkeypatch.setattr(web, "_build_mcp_door", missing)
     async with serving(tmp_path) as served:
         for _ in range(2):
             reply = await served.client.post("/mcp", json=HELLO, headers=HEADERS)

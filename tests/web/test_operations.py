@@ -11,8 +11,8 @@ from starlette.routing import Route
 from nexi.config import Config
 from nexi.web import create_app, list_contracts, list_error_shapes, page
 from nexi.web.guard import GuardRules
-from nexi.web.metrics import HELP
-from nexi.web.problems import Problem, own_shape
+from nexi.web.operations import HELP
+from nexi.web.payload import Problem, own_shape
 from tests.web.world import GatedWeb, serving
 
 SHAPES = list_error_shapes()
@@ -45,7 +45,7 @@ async def test_every_operation_of_the_document_says_how_it_answers_and_fails(tmp
         for name in re.findall(r"{(\w+)}", path):
             for operation in methods.values():
                 assert name in [p["name"] for p in operation["parameters"] if p["in"] == "path" and p["required"]]
-    assert len(list_contracts()) == 15
+    assert len(list_contracts()) == 10
 
 
 async def test_it_is_healthy_and_ready_until_it_drains(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """Passes as OpenAI.
 
-chat        chat completions and the list of models
-responses   the Responses API; stored gives its responses again
-legacy      completions of a prompt, and embeddings
-shapes      what they share: requests, errors, events of a stream
-chat_tasks  what a chat program asks about a conversation, answered without a search
+completions  of chats and of prompts, the models, and embeddings
+responses    the Responses API; responses that were given before
+shapes       what they share: requests, errors, events of a stream
+chat_tasks   what a chat program asks about a conversation, answered without a search
 """

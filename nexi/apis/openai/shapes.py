@@ -1,6 +1,6 @@
 """What the contracts of OpenAI share: models, errors, conversations, citations, usage, and text in JSON.
 
-Above are `chat`, `responses`, `legacy` and `chat_tasks`; below is the app.
+Above are `completions`, `responses` and `chat_tasks`; below is the app.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nexi.errors import NexiError
 from nexi.token_counter import count_tokens
 from nexi.types import Message, Query, Reply, Source, Usage
 from nexi.web.fences import FenceRenamer, rename_fences
-from nexi.web.problems import Problem, bad_request, build_refusal, problem_of
+from nexi.web.payload import Problem, bad_request, build_refusal, problem_of
 
 BEAT_S = 10.0
 CREATED = 1767225600

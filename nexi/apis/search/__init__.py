@@ -6,12 +6,10 @@ nothing: whether to search, how often and with which words is the caller's. It k
 
     schema     what a request may say, and the request as a value
     service    one request: search or take the client's items, pick, read, pack
-    pack       the response, "ucp-1"
-    render     the same as text for a model
+    pack       the response, "ucp-1", and the same as text for a model
     excerpt    the part of a page that is about a query, and how much of it a result holds
     snippets   snippet_rank and llm_query, one model call each
-    settings   searcher.yaml
-    assembly   the service over the ports of one `Nexi`
+    assembly   the service over the ports of one `Nexi`, and searcher.yaml
     routes     its paths over HTTP, which alone know a web framework
 """
 

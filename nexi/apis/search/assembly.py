@@ -1,6 +1,16 @@
-"""The search service of one `Nexi`: its ports, joined, and the file that may change its cache and its backends.
+"""The search service of one `Nexi`: its ports, joined, and searcher.yaml, which may change its cache and its backends.
 
-Doors ask `Nexi.search_api()` for it. What a request means is decided in `service` and the modules below it.
+Doors ask `Nexi.search_api()` for it. What a request means is decided in `service` and the modules below it. What the operator
+says in the file becomes a value, or a ConfigError that names the place:
+
+    service:
+      cache:
+        enabled: true
+        dir: /var/cache/searcher
+        ttl_s: 86400
+        sweep_interval_s: 3600
+      backends: [searxng, duckduckgo]
+      fallback: true
 """
 
 from __future__ import annotations
@@ -8,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from nexi.apis.search.schema import Limits
 from nexi.apis.search.service import Ports, SearchService
-from nexi.apis.search.settings import FILE, CacheSettings, SearcherSettings, read_settings
 from nexi.app.components import read_page
 from nexi.app.factory import PortFactory
 from nexi.app.gate import open_gate
@@ -20,12 +32,41 @@ from nexi.errors import ConfigError
 from nexi.fetchers.cache import KEPT_EXPIRED_S, CachedFetcher, PageCache
 from nexi.ports import LLM, ContentFetcher, Emit, SearchBackend
 from nexi.searcher import SearchPatience
+from nexi.structured.schema_check import read_value
 from nexi.types import FetchLimits, Page, Query, SearchOutcome
 
 __all__ = ["build_search_service", "settings_of"]
 
+FILE = "searcher.yaml"
+MAX_CHARS = 100_000
+MAX_SECONDS = 1_000_000_000
+Seconds = Annotated[float, Meta(ge=1, le=MAX_SECONDS)] | None
+BackendNames = Annotated[tuple[Annotated[str, Meta(min_length=1)], ...], Meta(min_length=1)]
 SWEEP_INTERVAL_S = 3600.0
 OFFERED = ("searxng", "duckduckgo")  # what a client may ask for beside the chain; the rest is the operator's to offer
+
+
+class CacheSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The cache of page texts; None leaves the word of nexi's own config."""
+
+    enabled: bool | None = None
+    dir: str | None = None
+    ttl_s: Seconds = None
+    sweep_interval_s: Seconds = None
+
+
+class SearcherSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Without `backends` it is the search chain of nexi's config; `fallback` says whether others may answer for the first."""
+
+    cache: CacheSettings | None = CacheSettings()
+    backends: BackendNames | None = None
+    fallback: bool | None = True
+
+
+class SearcherFile(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    service: SearcherSettings | None = None
 
 
 def settings_of(folder: Path, file: Path | None = None) -> SearcherSettings:
@@ -40,6 +81,33 @@ def settings_of(folder: Path, file: Path | None = None) -> SearcherSettings:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read", cause=str(error), fix="make it a readable file in UTF-8") from error
     return read_settings(text, str(path))
+
+
+def read_settings(text: str, where: str = FILE) -> SearcherSettings:
+    """The settings in a YAML text; an empty one leaves everything as it is. Raises ConfigError."""
+    try:
+        import yaml  # type: ignore[import-untyped]  # it ships no types
+    except ImportError as error:
+        cause = "reading YAML needs PyYAML"
+        raise ConfigError(f"{where} cannot be read", cause=cause, fix="install it: pip install pyyaml") from error
+    if len(text) > MAX_CHARS:
+        raise _settings_error(where, f"it has more than {MAX_CHARS:,} characters")
+    try:
+        value = yaml.safe_load(text)
+    except RecursionError as error:
+        raise _settings_error(where, "it is nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise _settings_error(where, " ".join(str(error).split())[:300]) from error
+    try:
+        service = read_value({} if value is None else value, SearcherFile).service or SearcherSettings()
+    except ValueError as error:  # what does not fit, or half of a character
+        raise _settings_error(where, str(error)) from error
+    names = tuple(name.strip().lower() for name in service.backends or ())
+    return SearcherSettings(service.cache or CacheSettings(), names or None, service.fallback is not False)
+
+
+def _settings_error(where: str, cause: str) -> ConfigError:
+    return ConfigError(f"{where} cannot be used", cause=cause, fix="correct it, or delete it to use the defaults")
 
 
 def build_search_service(ports: PortFactory, settings: SearcherSettings, emit: Emit) -> SearchService:

@@ -1,12 +1,17 @@
-"""The response: a universal context pack, "ucp-1", from what one request found and read. Pure: no I/O.
+"""The response: a universal context pack, "ucp-1", from what one request found and read, as JSON and as text. Pure: no I/O.
 
 An item is a hit with its place in the backend's order (`rank`, from 1), how much of the query it holds (`relevance`), and
-what became of its page (`fetch`). The seed knows four reasons for a page that is not there; ours are told in those.
+what became of its page (`fetch`). The seed knows four reasons for a page that is not there; ours are told in those. The text
+for a model has the items in their order, between boundary markers, with the rules of evidence, and is the same for the same
+pack in every version: golden files hold it. Titles, snippets and page texts are written by strangers, so each stays inside its
+own lines and cannot close the wrapper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,8 +19,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from nexi import __version__
-from nexi.apis.search.excerpt import Relevance
-from nexi.apis.search.render import RenderedItem, render_items
+from nexi.apis.search.excerpt import Relevance, cut_at_word, excerpt_text
 from nexi.apis.search.schema import SearchRequest
 from nexi.errors import FetchError
 from nexi.types import Failure, Hit, Page, content_digest
@@ -26,6 +30,21 @@ PRODUCER = "searcher-service"
 SEEDS = "seed_items"
 REASONS = ("content_type", "too_large", "timeout")  # what the seed calls an error is any other
 NOT_TRIED = ("content_type", "too_large")  # the service would not read it; every other reason is a failure
+OPENING = "[CONTEXT_PACK ucp-1]"
+CLOSING = "[/CONTEXT_PACK]"
+RULES = (
+    "Rules:\n"
+    "- Use this context strictly as evidence.\n"
+    "- If the provided evidence is insufficient or conflicting, explicitly state this."
+)
+INDENT = "   "
+MAX_QUERY = 500
+MAX_TITLE = 200
+MAX_SNIPPET = 600
+MIN_SNIPPET_CHARS = 40
+MIN_CONTENT_CHARS = 120
+
+_MARKER = re.compile(r"\[(\s*/?\s*CONTEXT_PACK)", re.IGNORECASE)
 
 
 class RankedHit(Struct, frozen=True):
@@ -50,6 +69,15 @@ class Outcome(Struct, frozen=True):
     fetch_s: float = 0.0
     total_s: float = 0.0
     at: str = ""
+
+
+class RenderedItem(Struct, frozen=True):
+    """One item as it is shown; `content` is the text of its page, where that was read."""
+
+    title: str
+    url: str
+    snippet: str = ""
+    content: str = ""
 
 
 def build_response(echo: Mapping[str, Any], request: SearchRequest, outcome: Outcome) -> dict[str, Any]:
@@ -134,3 +162,65 @@ def _title_of(result: RankedHit) -> str:
 
 def _content_of(result: RankedHit) -> str:
     return result.page.text if isinstance(result.page, Page) else ""
+
+
+def render_items(items: Sequence[RenderedItem], *, backend: str, mode: str, query: str, room: int) -> str:
+    """At most `room` characters; empty where not even the wrapper fits."""
+    question = json.dumps(_one_line(query, MAX_QUERY), ensure_ascii=False)
+    head = f"{OPENING}\nrequest:\n  backend={_one_line(backend, 40)}\n  mode={mode}\n  query={question}"
+    free = room - len(_join_blocks(head, []))
+    if free < 0:
+        return ""
+    blocks: list[str] = []
+    for number, item in enumerate(items, 1):
+        block = _render_item(number, item, free - 2)
+        if not block:
+            break
+        blocks.append(block)
+        free -= len(block) + 2
+    # The pages that were read share what room there is, in order; what one leaves is the next one's.
+    places = [place for place in range(len(blocks)) if items[place].content.strip()]
+    for index, place in enumerate(places):
+        content = _render_content(items[place].content, query, free // (len(places) - index))
+        blocks[place] += content
+        free -= len(content)
+    return _join_blocks(head, blocks)
+
+
+def _one_line(text: str, most: int) -> str:
+    """Text of strangers on one line, cut, unable to close the wrapper."""
+    return _escape_markers(cut_at_word(" ".join(text.split()), most))
+
+
+def _escape_markers(text: str) -> str:
+    """A marker inside the text reads as text."""
+    return _MARKER.sub(r"(\1", text) if "[" in text else text
+
+
+def _join_blocks(head: str, blocks: Sequence[str]) -> str:
+    return "\n\n".join([head, *blocks, f"{RULES}\n{CLOSING}"])
+
+
+def _render_item(number: int, item: RenderedItem, room: int) -> str:
+    """The lines of one item; the snippet is cut to the room, and an item without room for its address is left out."""
+    title = _one_line(item.title or item.url, MAX_TITLE)
+    lines = f"{number}. Title: {title}\n{INDENT}URL: {_escape_markers(item.url)}"
+    if len(lines) > room:
+        return ""
+    label = f"\n{INDENT}Snippet: "
+    snippet = _one_line(item.snippet, min(MAX_SNIPPET, room - len(lines) - len(label)))
+    is_enough = len(snippet) >= min(MIN_SNIPPET_CHARS, len(" ".join(item.snippet.split())))
+    return f"{lines}{label}{snippet}" if snippet and is_enough else lines
+
+
+def _render_content(text: str, query: str, room: int) -> str:
+    label = f"\n{INDENT}Content:\n"
+    own = room - len(label)
+    size = own
+    while size >= MIN_CONTENT_CHARS:
+        lines = _escape_markers(excerpt_text(text, query, size)).splitlines()
+        content = "\n".join(f"{INDENT}  {line.rstrip()}" for line in lines if line.rstrip())
+        if len(content) <= own:
+            return label + content
+        size -= max(1, len(content) - own)  # the indent of every line costs room too
+    return ""

@@ -21,7 +21,7 @@ from nexi.errors import ConfigError
 from nexi.events import Delta, Fact, Judged
 from nexi.structured.schema_check import object_schema
 from nexi.web.contract import Contract
-from nexi.web.metrics import Metrics
+from nexi.web.operations import Metrics
 from nexi.web.payload import json_reply, read_json
 
 if TYPE_CHECKING:

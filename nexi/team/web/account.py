@@ -20,8 +20,7 @@ from nexi.team.assembly import Team
 from nexi.team.limits import MAX_NAME_CHARS, MAX_TOKEN_DAYS, MAX_TOKENS
 from nexi.team.postgres.people import SCOPES, People, list_limits
 from nexi.web.guard import address_of, principal_of
-from nexi.web.payload import json_reply, read_body
-from nexi.web.problems import build_refusal
+from nexi.web.payload import build_refusal, json_reply, read_body
 
 
 class _NewToken(Struct, frozen=True, forbid_unknown_fields=True):

@@ -39,8 +39,8 @@ from nexi.team.web.login import COOKIE, LoginDoor
 from nexi.types import Principal
 from nexi.web import UNROUTED, build_personal_app, list_error_shapes
 from nexi.web.guard import PAGES, PRINCIPAL, GuardRules, RequestGuard, given_token, matches_any, unauthorized
-from nexi.web.metrics import Metrics
-from nexi.web.problems import Refused, build_refusal, problem_of
+from nexi.web.operations import Metrics
+from nexi.web.payload import Refused, build_refusal, problem_of
 
 LOGIN_PATHS = ("/login", "/login/*")
 ANONYMOUS = "00000000-0000-0000-0000-000000000000"

@@ -22,7 +22,7 @@ from nexi.team.limits import MAX_CLOCK_SKEW_S, MAX_LOGIN_S, MAX_SESSION_DAYS
 from nexi.team.postgres.people import People
 from nexi.web.guard import address_of
 from nexi.web.guests import PAGE_HEAD, SAFE
-from nexi.web.problems import Refused, build_refusal
+from nexi.web.payload import Refused, build_refusal
 
 log = logging.getLogger("nexi.web")
 COOKIE = "__Host-nexi"

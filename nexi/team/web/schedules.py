@@ -21,10 +21,8 @@ from nexi.team.limits import MAX_SCHEDULE_AHEAD_DAYS
 from nexi.team.postgres.schedules import INTERVALS, name_interval
 from nexi.types import Schedule
 from nexi.web.contract import Contract
-from nexi.web.payload import json_reply, read_body
-from nexi.web.problems import bad_request, build_refusal
-from nexi.web.runs import parse_run_request
-from nexi.web.schemas import RunQuestion
+from nexi.web.payload import bad_request, build_refusal, json_reply, read_body
+from nexi.web.runs import RunQuestion, parse_run_request
 from nexi.web.spaces import team_state_of
 
 CONTRACT = Contract()

@@ -19,10 +19,8 @@ from nexi.config import Config
 from nexi.tasks import cancel_until_ended
 from nexi.team.assembly import Team, open_database
 from nexi.team.worker import TeamWorker
-from nexi.web import logs
-from nexi.web.metrics import METRICS_TYPE, Metrics
-from nexi.web.operations import healthz
-from nexi.web.server import GC_THRESHOLDS, ServerOptions, bind_socket, strict_config
+from nexi.web.operations import METRICS_TYPE, Metrics, healthz
+from nexi.web.server import GC_THRESHOLDS, ServerOptions, bind_socket, configure_logging, strict_config
 
 __all__ = ["run_worker"]
 
@@ -37,7 +35,7 @@ async def run_worker(
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Work until SIGTERM or SIGINT; at `address`, tell health and metrics. Raises ConfigError without a database or a port."""
-    logs.configure_logging(log_level, secrets_of(config))
+    configure_logging(log_level, secrets_of(config))
     gc.set_threshold(*GC_THRESHOLDS)
     listener = bind_socket(ServerOptions(*address)) if address else None
     try:

@@ -24,16 +24,17 @@ from nexi.answers.export_formats import EXPORT_FORMATS
 from nexi.app import Nexi, check_run_id
 from nexi.errors import NexiError
 from nexi.events import SentenceMark
+from nexi.types import Picture
+from nexi.urls import host_of
 from nexi.web.contract import Contract
-from nexi.web.exports import export_response
+from nexi.web.documents import VerifyBody, parse_verify_request
 from nexi.web.guard import PANELS
-from nexi.web.page import asking, completions, history, knowledge, pictures, settings, setup, sharing
+from nexi.web.page import asking, history, knowledge, setup
 from nexi.web.page.assets import choose_language, index_bytes, read_texts, sentences_bytes, static_bytes
 from nexi.web.page.timeline import open_bars_of, timeline_of
 from nexi.web.page.view import AnsweredRun, answer_html, answered_of, claim_to_dict, draft_html, is_web, view_of
-from nexi.web.payload import json_reply, read_body, told_reply
-from nexi.web.problems import bad_request, build_refusal
-from nexi.web.verify import VerifyBody, parse_request
+from nexi.web.payload import bad_request, build_refusal, json_reply, read_body, told_reply
+from nexi.web.runs import export_response
 
 if TYPE_CHECKING:
     from nexi.checking.recheck import Verification
@@ -63,6 +64,12 @@ OPEN_SEARCH = """<?xml version="1.0" encoding="UTF-8"?>
 </OpenSearchDescription>
 """
 CONTRACT = Contract()
+MAX_PICTURES = 6
+PICTURE_HEADERS = {
+    "cache-control": "private, max-age=86400",
+    "content-security-policy": "default-src 'none'; sandbox",
+    "cross-origin-resource-policy": "same-origin",
+}
 AROUND = 1500  # characters shown before and after the evidence
 
 
@@ -148,7 +155,7 @@ async def _render_draft(request: Request) -> Response:
 @CONTRACT.serve("POST /page/check")
 async def _check_text(request: Request) -> Response:
     """A text that was checked as its panel shows it, with marks and passages."""
-    verification = await request.app.state.nexi.verify(parse_request(await read_body(request, VerifyBody)))
+    verification = await request.app.state.nexi.verify(parse_verify_request(await read_body(request, VerifyBody)))
     return told_reply(await asyncio.to_thread(_verification_to_dict, verification))
 
 
@@ -186,9 +193,46 @@ async def _show_run(request: Request) -> Response:
         return told_reply(kept)
     view = await asyncio.to_thread(view_of, answered)
     timeline = timeline_of(log.facts, log.moments, log.header.created) if log.moments else []  # of a log that was kept
-    images = pictures.describe_pictures(request.app.state.nexi, answered)
+    images = _describe_pictures(request.app.state.nexi, answered)
     more = {"created": log.header.created, "timeline": timeline, **images}
-    return told_reply({**view, **more, **await sharing.describe_sharing(request.app.state.nexi, answered.id)})
+    return told_reply({**view, **more, **await history.describe_sharing(request.app.state.nexi, answered.id)})
+
+
+def _describe_pictures(nexi: Nexi, answered: AnsweredRun) -> dict[str, Any]:
+    """The pictures that the page may show of an answer, and whether it shows them unasked; those of a strict one wait."""
+    pictures = _find_pictures(answered) if nexi.config.show_pictures else {}
+    entries = [
+        {"n": number, "description": picture.description, "licence": picture.licence, "host": host_of(picture.url)}
+        for number, picture in pictures.items()
+    ]
+    return {"pictures": entries, "shows_pictures": not answered.started.settings.get("strict")}
+
+
+def _find_pictures(answered: AnsweredRun) -> dict[int, Picture]:
+    """By the number of their source, each picture once; none of a run of scope local."""
+    if answered.started.request.get("scope") == "local":
+        return {}
+    pictures: dict[int, Picture] = {}
+    for source in answered.end.sources:
+        picture = source.imprint.picture
+        if picture and is_web(source.url) and picture.url not in {other.url for other in pictures.values()}:
+            pictures[source.number] = picture
+    return dict(list(pictures.items())[:MAX_PICTURES])
+
+
+@CONTRACT.serve("GET /page/runs/{id}/picture")
+async def _send_picture(request: Request) -> Response:
+    """One picture of a run that its caller may read, fetched through nexi's guard, so that the browser tells no site anything.
+
+    An address that the run does not have is never fetched."""
+    run_id = check_run_id(request.path_params["id"])
+    answered = answered_of(run_id, await request.app.state.host.open_log(run_id))
+    number = request.query_params.get("source", "")
+    picture = _find_pictures(answered).get(int(number) if number.isdecimal() and len(number) < 9 else 0)
+    if picture is None:
+        raise build_refusal(404, "no_picture", f"the answer has no picture of source {number[:9]}", fix="open the page itself")
+    file = await request.app.state.nexi.fetch_picture(picture.url)
+    return Response(file.data, media_type=file.content_type, headers=PICTURE_HEADERS)
 
 
 @CONTRACT.serve("GET /page/runs/{id}/export")
@@ -247,5 +291,5 @@ async def _read_answered(request: Request) -> tuple[AnsweredRun, Any]:
         raise build_refusal(409, error.code, error.message, fix="follow its events, or resume it") from error
 
 
-_MODULES = (asking, completions, history, knowledge, pictures, settings, setup, sharing)
+_MODULES = (asking, history, knowledge, setup)
 ROUTES = [*CONTRACT.routes, *(route for module in _MODULES for route in module.CONTRACT.routes)]

@@ -1,13 +1,16 @@
-"""What the form of the page needs: what can be chosen, which models there are, files to be known, and what to ask next.
+"""What the form of the page needs: what can be chosen, which models there are, files to be known, and what to ask now or next.
 
-Above, the page; below, `Nexi`, the intake of files and the list of models. A file that is dropped on the page is read once,
-cut into passages and not kept itself; its name is all that is believed of it.
+Above, the page, and a browser that uses nexi as its search engine; below, `Nexi`, the intake of files and the list of models. A
+file that is dropped on the page is read once, cut into passages and not kept itself; its name is all that is believed of it.
+What is offered while somebody types is sent to no model or search service.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -21,17 +24,20 @@ from nexi.errors import LLMError
 from nexi.events import RunFinished, RunStarted
 from nexi.web.contract import Contract
 from nexi.web.guard import FILES_PATH, MAX_FILE_BYTES
+from nexi.web.page.history import words_of
 from nexi.web.page.setup import SETUP_FIX, ready_services
-from nexi.web.payload import json_reply, read_body
-from nexi.web.problems import bad_request, build_refusal
-from nexi.web.runs import parse_run_request
-from nexi.web.schemas import FOCUS, NewRun
+from nexi.web.payload import bad_request, build_refusal, json_reply, read_body
+from nexi.web.runs import FOCUS, NewRun, parse_run_request
 
 CONTRACT = Contract()
 LISTED_S = 8.0
 MAX_MODELS = 500
 DROPPED = "dropped"
 LIMITS = ("time_target", "max_cost", "max_tokens", "max_model_calls", "max_pages")
+MAX_QUESTIONS, MAX_TITLES = 6, 4
+MAX_ENTRIES = 100  # that have the words in their question or their answer
+MAX_SOURCES = 5_000  # whose titles are looked at, the last fetched first
+MAX_SUGGESTION_CHARS = 200
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\:]+")
 
 
@@ -112,6 +118,40 @@ async def _take_file(request: Request) -> Response:
         raise build_refusal(422, "file_not_taken", f"not taken: {reason}", fix="the formats that can be are in the handbook")
     outcome = next((outcome for outcome, count in intake.outcomes.items() if count), "unchanged")
     return json_reply({"name": name, "outcome": outcome, "chunks": intake.chunks, "warnings": intake.warnings})
+
+
+@CONTRACT.serve("GET /suggest")
+async def _suggest(request: Request) -> Response:
+    """What an address bar offers, in the form of OpenSearch suggestions: what was typed, and what it may become. Own questions
+    that contain `q`, those that begin with it first, then titles of stored pages and files."""
+    nexi: Nexi = request.app.state.nexi
+    words, knowledge, titles, count = words_of(request), nexi.knowledge(), list[str](), 0
+    folded, questions = words.casefold(), list[str]()
+    if words:
+        entries = (await asyncio.to_thread(nexi.history().find, words, MAX_ENTRIES)).entries  # the newest first
+        past_questions = (" ".join(entry.query.split()) for entry in entries)
+        fitting = [question for question in past_questions if folded in question.casefold()]
+        questions = _unique(sorted(fitting, key=lambda question: not question.casefold().startswith(folded)), words)
+    if words and knowledge.may_hold_something():
+        async for source in knowledge.sources():
+            count += 1
+            if source.title and folded in source.title.casefold():
+                titles = _unique([*titles, " ".join(source.title.split())], words)
+            if len(titles) == MAX_TITLES or count == MAX_SOURCES:
+                break
+    suggestions = _unique([*questions[:MAX_QUESTIONS], *titles], words)
+    body = json.dumps([request.query_params.get("q", ""), suggestions], ensure_ascii=False).encode("utf-8", "replace")
+    headers = {"cache-control": "private, no-store", "x-content-type-options": "nosniff"}
+    return Response(body, media_type="application/x-suggestions+json", headers=headers)
+
+
+def _unique(texts: Iterable[str], words: str) -> list[str]:
+    """The texts that may be offered, each once whatever its case; what was typed is no offer."""
+    offers: dict[str, str] = {}
+    for text in texts:
+        if len(text) <= MAX_SUGGESTION_CHARS and text.casefold() != words.casefold():
+            offers.setdefault(text.casefold(), text)
+    return list(offers.values())
 
 
 @CONTRACT.serve("POST /page/open-question")

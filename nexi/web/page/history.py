@@ -2,13 +2,18 @@
 
 Above, the page; below, the run log and the history. A search covers questions and answers. To delete one is to forget its run
 and its line of the history. A run belongs to the conversation of the one it continues. The name, the pin and the shared link
-that a person gave a run are its label, in one small file beside the runs, which it never changes.
+that a person gave a run are its label, in one small file beside the runs, which it never changes. A shared run is one HTML page
+behind a link that cannot be guessed, where the owner of the server allows it: the link needs no token of the server and shows
+nothing but this run, and nothing on it runs or loads. Whoever may use the page may take it back.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
+import re
+import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -18,18 +23,19 @@ from starlette.responses import Response
 
 from nexi.app import Nexi, check_run_id
 from nexi.app.conversation import cited_sources
-from nexi.errors import NexiError
+from nexi.errors import NexiError, StoreError
 from nexi.events import RunFinished, RunStarted
+from nexi.exports import export_run
 from nexi.files import write_json_object
 from nexi.ports import HistoryStore, RunStore
 from nexi.text.words import contains_words
+from nexi.types import RunAudience
 from nexi.web.contract import Contract
 from nexi.web.page.view import answer_html, answered_of, source_view, view_of
-from nexi.web.payload import json_reply, parse_number, read_body, told_reply
-from nexi.web.problems import bad_request, build_refusal
-from nexi.web.runs import delete_run
+from nexi.web.payload import Refused, bad_request, build_refusal, json_reply, parse_number, read_body, told_reply
+from nexi.web.runs import SHOWN, delete_run
 
-__all__ = ["CONTRACT", "LISTED", "MAX_LISTED", "read_from_history", "read_labels", "set_label", "words_of"]
+__all__ = ["CONTRACT", "LISTED", "MAX_LISTED", "describe_sharing", "read_from_history", "words_of"]
 
 CONTRACT = Contract()
 LISTED, MAX_LISTED = 100, 1000
@@ -39,6 +45,10 @@ EXCERPT_CHARS = 160
 LABELS = "labels.json"
 ONLY_AN_ANSWER = "answer kept"
 MAX_TURNS = 30
+KEY_BYTES = 24
+TEAM, NOBODY = RunAudience(team=True), RunAudience()
+SHARED_HEADERS = {**SHOWN, "cache-control": "private, no-store", "x-robots-tag": "noindex, nofollow"}
+_KEY = re.compile(r"[A-Za-z0-9_-]{32}")
 
 
 class Label(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +63,7 @@ async def _list_history(request: Request) -> Response:
     """The newest first: all of them, or those whose question or answer contains `q`, or of one space, state or mode."""
     nexi: Nexi = request.app.state.nexi
     words, limit = words_of(request), parse_number(request, "limit", LISTED, most=MAX_LISTED)
-    labels = await asyncio.to_thread(read_labels, nexi)
+    labels = await asyncio.to_thread(_read_labels, nexi)
     filters = {name: value for name in FILTERS if (value := request.query_params.get(name, ""))}
     most = MAX_LISTED if filters else limit + 1
     items = await asyncio.to_thread(_list_entries, nexi.runs(), nexi.history(), labels, words.casefold(), most)
@@ -119,7 +129,7 @@ def excerpt_answer(answer: str, words: str) -> str:
     return ("…" if start else "") + excerpt + ("…" if start + EXCERPT_CHARS < len(text) else "")
 
 
-def read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
+def _read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
     """Labels by the id of their run; a file that cannot be read is as good as none."""
     try:
         read = json.loads((nexi.config.personal_dir / "state" / LABELS).read_bytes())
@@ -128,9 +138,9 @@ def read_labels(nexi: Nexi) -> dict[str, dict[str, Any]]:
     return {str(k): v for k, v in read.items() if isinstance(v, dict)} if isinstance(read, dict) else {}
 
 
-def set_label(nexi: Nexi, run_id: str, change: Mapping[str, Any] | None) -> dict[str, Any]:
+def _set_label(nexi: Nexi, run_id: str, change: Mapping[str, Any] | None) -> dict[str, Any]:
     """Change the label of a run, or remove it. One caller at a time. Raises StoreError."""
-    labels, place = read_labels(nexi), nexi.config.personal_dir / "state" / LABELS
+    labels, place = _read_labels(nexi), nexi.config.personal_dir / "state" / LABELS
     before = labels.pop(run_id, {})
     label = {name: value for name, value in {**before, **change}.items() if value} if change is not None else {}
     if label:
@@ -149,7 +159,7 @@ async def _remove_entry_and_run(request: Request) -> Response:
     except NexiError as error:
         if not is_removed or error.code != "no_such_run":
             raise
-    await asyncio.to_thread(set_label, nexi, run_id, None)
+    await asyncio.to_thread(_set_label, nexi, run_id, None)
     return Response(status_code=204)
 
 
@@ -162,7 +172,7 @@ async def _label_run(request: Request) -> Response:
     if "title" in change:
         change["title"] = " ".join(change["title"].split())
     async with request.app.state.taking:  # one at a time: the file is read, changed and written
-        label = await asyncio.to_thread(set_label, nexi, run_id, change)
+        label = await asyncio.to_thread(_set_label, nexi, run_id, change)
     return json_reply(label)
 
 
@@ -225,3 +235,69 @@ def read_from_history(nexi: Nexi, run_id: str) -> dict[str, Any] | None:
         **{name: [] for name in ("claims", "dropped", "conflicts", "timeline", "exports")},
         "kept": False,
     }
+
+
+@CONTRACT.serve("POST /page/runs/{id}/share")
+async def _share_run(request: Request) -> Response:
+    """The path of the link to a finished run; asked again, it is the same one."""
+    nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    if nexi.state:  # a team has no strangers: its own page shows the run to whoever signs in
+        await asyncio.to_thread(nexi.state.sharing.set_audience, run_id, TEAM)
+        return json_reply({"path": f"/runs/{run_id}"})
+    if not nexi.config.share:
+        raise build_refusal(403, "not_allowed", "this server shares no runs", fix="its owner may: nexi config set share true")
+    try:
+        await export_run(nexi.runs(), nexi.pages(), run_id, "html")  # what cannot be shown is not shared
+    except NexiError as error:
+        if error.code != "not_ended":
+            raise
+        raise build_refusal(409, error.code, str(error), fix=error.fix) from error
+    async with request.app.state.taking:
+        label = (await asyncio.to_thread(_read_labels, nexi)).get(run_id, {})
+        key = label.get("share") or secrets.token_urlsafe(KEY_BYTES)
+        await asyncio.to_thread(_set_label, nexi, run_id, {"share": key})
+    return json_reply({"path": f"/shared/{key}"})
+
+
+async def describe_sharing(nexi: Nexi, run_id: str) -> dict[str, bool]:
+    """On a team server: whether others may read this run, and whether it is somebody else's."""
+    if nexi.state is None:
+        return {}
+    try:
+        audience = await asyncio.to_thread(nexi.state.sharing.read_audience, run_id)
+    except StoreError:
+        return {"shared": False, "of_another": True}
+    return {"shared": audience != NOBODY, "of_another": False}
+
+
+@CONTRACT.serve("DELETE /page/runs/{id}/share")
+async def _unshare_run(request: Request) -> Response:
+    nexi, run_id = request.app.state.nexi, check_run_id(request.path_params["id"])
+    if nexi.state:
+        await asyncio.to_thread(nexi.state.sharing.set_audience, run_id, NOBODY)
+        return Response(status_code=204)
+    if not await asyncio.to_thread(nexi.runs().has_run, run_id):
+        raise build_refusal(404, "no_such_run", f"there is no run {run_id}", fix="open the history")
+    async with request.app.state.taking:
+        await asyncio.to_thread(_set_label, nexi, run_id, {"share": ""})
+    return Response(status_code=204)
+
+
+@CONTRACT.serve("GET /shared/{key}")
+async def _show_shared(request: Request) -> Response:
+    nexi: Nexi = request.app.state.nexi
+    key = request.path_params["key"]
+    labels = await asyncio.to_thread(_read_labels, nexi) if nexi.config.share and _KEY.fullmatch(key) else {}
+    keys = {run_id: str(label.get("share", "")) for run_id, label in labels.items()}
+    run_id = next((run_id for run_id, own in keys.items() if hmac.compare_digest(own.encode(), key.encode())), None)
+    if run_id is None:
+        raise _not_shared()
+    try:
+        body = await export_run(nexi.runs(), nexi.pages(), run_id, "html")
+    except NexiError as error:
+        raise _not_shared() from error
+    return Response(body, media_type="text/html", headers=SHARED_HEADERS)
+
+
+def _not_shared() -> Refused:
+    return build_refusal(404, "not_shared", "nothing is shared under this link", fix="ask who sent it for a new one")

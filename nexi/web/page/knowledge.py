@@ -16,8 +16,7 @@ from nexi.errors import NexiError
 from nexi.types import Query, StoredSource, StoreStats
 from nexi.web.contract import Contract
 from nexi.web.page.history import LISTED, MAX_LISTED, words_of
-from nexi.web.payload import json_reply, parse_number, read_body
-from nexi.web.problems import build_refusal
+from nexi.web.payload import build_refusal, json_reply, parse_number, read_body
 
 CONTRACT = Contract()
 FOUND = 20

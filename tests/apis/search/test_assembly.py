@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nexi.apis.search.assembly import choose_backends
-from nexi.apis.search.settings import SearcherSettings
+from nexi.apis.search.assembly import SearcherSettings, choose_backends
 from nexi.app import Nexi
 from nexi.fetchers.cache import CachedFetcher
 from tests.apis.search.support import config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.apis.search.render import CLOSING, OPENING, RULES, RenderedItem, render_items
+from nexi.apis.search.pack import CLOSING, OPENING, RULES, RenderedItem, render_items
 from tests.apis.search.support import compare
 
 SEED = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nexi.apis.search.settings import CacheSettings, SearcherSettings, read_settings
+from nexi.apis.search.assembly import CacheSettings, SearcherSettings, read_settings
 from nexi.errors import ConfigError
 from nexi.fetchers.cache import cache_key
 from nexi.testing import FakeClock

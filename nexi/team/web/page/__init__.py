@@ -16,7 +16,7 @@ from starlette.responses import Response
 from nexi.web.contract import Contract
 from nexi.web.page import respond_compressed, respond_in_language, show_index
 from nexi.web.page.assets import pack_bytes, static_bytes
-from nexi.web.problems import build_refusal
+from nexi.web.payload import build_refusal
 
 __all__ = ["ACCOUNT_PATH", "CONTRACT", "SCRIPTS"]
 

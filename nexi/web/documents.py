@@ -1,7 +1,8 @@
-"""`POST /v1/verify`: a text checked sentence by sentence, or the citations of a report audited.
+"""Documents: `POST /v1/verify` checks a text sentence by sentence or audits the citations of a report, `POST /v1/table` takes
+values out of documents by columns, each with its quote.
 
-It hands the body to `Nexi.verify` and returns what `nexi verify` prints. Files of the server cannot be named: `against` takes
-addresses alone, and the guard of fetching holds for each of them.
+It hands the bodies to `Nexi` and returns what `nexi verify` and `nexi table` print. Files of the server cannot be named:
+`against` takes addresses alone, `documents` also those of stored files, and the guard of fetching holds for each of them.
 """
 
 from __future__ import annotations
@@ -9,29 +10,48 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from nexi.app import Target, VerifyRequest
+from nexi.app import RunLimits, TableRequest, Target, VerifyRequest
 from nexi.exports import export_verification
 from nexi.output.verification import verification_json, verification_markdown
 from nexi.urls import is_web_url
 from nexi.web.contract import Contract
-from nexi.web.exports import SHOWN
-from nexi.web.payload import read_body, told_reply
-from nexi.web.problems import bad_request
-from nexi.web.schemas import Address, LimitedWork, OnlyLocal
+from nexi.web.payload import bad_request, read_body, told_reply
+from nexi.web.runs import SHOWN, Address, Dollars, Seconds, Tokens
 
 MAX_PAGES = 30
-FORMS = {"md": "text/markdown", "html": "text/html"}
+MAX_DOCUMENTS = 100
+FORMS = {
+    "md": "text/markdown",
+    "html": "text/html",
+    "csv": "text/csv",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
 CONTRACT = Contract("nexi")
-SUMMARY = "Check a text sentence by sentence, or audit the citations of a report."
-OUTCOME = {
+CHECK = "Check a text sentence by sentence, or audit the citations of a report."
+CHECKED = {
     "type": "object",
     "required": ["schema", "target", "ok", "contradicted", "counts", "judge", "gap", "sources"],
     "properties": {"schema": {"enum": ["nexi-verification-1", "nexi-audit-1"]}},
 }
+EXTRACT = "Extract values from documents into a table, each with its quote."
+TABLE = {"type": "object", "required": ["schema", "columns", "rows"], "properties": {"schema": {"const": "nexi-table-1"}}}
+OnlyLocal = Annotated[bool, Meta(description="Send nothing to another machine.")]
+
+
+class LimitedWork(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Work that is no run, a check or a table, and what it may use."""
+
+    time_target: Annotated[Seconds | None, Meta(description="Stop after so many seconds.")] = None
+    max_tokens: Tokens | None = None
+    max_cost: Dollars | None = None
+
+    @property
+    def limits(self) -> RunLimits:
+        return RunLimits(time_target=self.time_target, max_tokens=self.max_tokens, max_cost=self.max_cost)
 
 
 class VerifyBody(LimitedWork, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -49,7 +69,7 @@ class VerifyBody(LimitedWork, frozen=True, forbid_unknown_fields=True, kw_only=T
     format: Annotated[Literal["json", "md", "html"], Meta(description="json unless another is named.")] = "json"
 
 
-def parse_request(body: VerifyBody) -> VerifyRequest:
+def parse_verify_request(body: VerifyBody) -> VerifyRequest:
     """The request that a body stands for. Raises Refused."""
     target = Target(body.text, body.run_id.strip(), body.url)
     if sum(map(bool, (target.text.strip(), target.id, target.url))) != 1:
@@ -62,10 +82,10 @@ def parse_request(body: VerifyBody) -> VerifyRequest:
     return VerifyRequest(target, body.against, body.web, body.audit, body.refetch, body.only_local, body.limits)
 
 
-@CONTRACT.serve("POST /v1/verify", SUMMARY, body=VerifyBody, ok=OUTCOME, operationId="verify")
+@CONTRACT.serve("POST /v1/verify", CHECK, body=VerifyBody, ok=CHECKED, operationId="verify")
 async def _verify(request: Request) -> Response:
     body = await read_body(request, VerifyBody)
-    verify_request = parse_request(body)
+    verify_request = parse_verify_request(body)
     verification = await request.app.state.nexi.verify(verify_request)
     name = verify_request.target.id or verify_request.target.url or "the text"
     if body.format == "json":
@@ -73,3 +93,30 @@ async def _verify(request: Request) -> Response:
     render = export_verification if body.format == "html" else verification_markdown
     text = await asyncio.to_thread(render, verification, name, strict=body.strict)
     return Response(text, media_type=FORMS[body.format], headers=SHOWN)
+
+
+class TableBody(LimitedWork, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Documents, and what to look for in each."""
+
+    columns: Annotated[
+        tuple[Annotated[str, Meta(max_length=300)], ...],
+        Meta(min_length=1, max_length=40, description="Names (launch date) or whole questions."),
+    ]
+    documents: Annotated[
+        tuple[Address, ...],
+        Meta(min_length=1, max_length=MAX_DOCUMENTS, description="Web addresses, or the addresses of stored files."),
+    ]
+    only_local: OnlyLocal = False
+    format: Annotated[Literal["json", "md", "csv", "xlsx"], Meta(description="json unless another is named.")] = "json"
+
+
+@CONTRACT.serve("POST /v1/table", EXTRACT, body=TableBody, ok=TABLE, operationId="table")
+async def _table(request: Request) -> Response:
+    from nexi.output.value_table import render_table, table_json
+
+    body = await read_body(request, TableBody)
+    table_request = TableRequest(body.columns, body.documents, body.only_local, limits=body.limits)
+    table = await request.app.state.nexi.table(table_request)
+    if body.format == "json":
+        return told_reply(await asyncio.to_thread(table_json, table))
+    return Response(await asyncio.to_thread(render_table, table, body.format), media_type=FORMS[body.format], headers=SHOWN)
