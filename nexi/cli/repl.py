@@ -37,6 +37,7 @@ from nexi.cli.templates import apply_template
 from nexi.config import EFFORT_LEVELS, Config, is_dumb_terminal
 from nexi.errors import NexiError, StoreError
 from nexi.events import RunFinished
+from nexi.files import expand_home
 from nexi.output import Screen, clean_line, cost_text, print_failure, print_note, print_sources, print_success, write
 from nexi.output.proof import support_by_source
 from nexi.types import Message
@@ -240,7 +241,7 @@ class _Conversation:
                     self._flags = flags._replace(space="" if value == "none" else self._nexi.spaces().get(value).address)
                 print_success(f"Space: {self._flags.space or 'none'}")
             case "/file":
-                if value not in ("", "none") and not is_web_url(value) and not Path(value).expanduser().exists():
+                if value not in ("", "none") and not is_web_url(value) and not expand_home(value).exists():
                     raise NexiError(f"{value} does not exist", fix="type /file PATH with a file, a folder or a URL")
                 if value:
                     self._flags = flags._replace(files=() if value == "none" else (*flags.files, value))
@@ -301,7 +302,7 @@ class _Conversation:
         stem = "-".join(re.findall(r"[^\W_]+", self._question.lower())[:MAX_NAME_WORDS])[:60] or "answer"
         names = (f"{stem}.md", *(f"{stem}-{n}.md" for n in range(2, MAX_COPIES)))
         free_path = next((path for file in names if not (path := Path(file)).exists()), Path(names[0]))
-        path = Path(name).expanduser() if name else free_path
+        path = expand_home(name) if name else free_path
         try:
             write_text(path, text)
         except (OSError, ValueError) as error:

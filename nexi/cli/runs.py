@@ -22,7 +22,7 @@ from nexi.cli.options import COUNT, HELP, MORE_THAN_ZERO, flag, json_option, scr
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished, find_end
-from nexi.files import is_existing_file
+from nexi.files import expand_home, is_existing_file
 from nexi.output import answer_json, print_json, print_note, print_success, print_warning, write
 from nexi.ports import RunStore
 from nexi.text.controls import clean_line
@@ -189,7 +189,7 @@ def _export_command(run_id: str, bundle: bool, form: str | None, sources: str | 
         raise click.UsageError(f"--sources takes numbers like 1,3, not {wrong[:40]!r}")
     if form:
         return asyncio.run(export_answer(open_runs(load_config()), run_id, form, output, [int(part) for part in numbers]))
-    path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
+    path = expand_home(output or f"nexi-run-{run_id}.tar.gz")
     pages = write_bundle(open_runs(load_config()), run_id, path, secrets_of(load_config()))
     return print_success(f"Saved the run and its {pages} texts to {path}.")
 

@@ -16,7 +16,7 @@ from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, flag, json_opti
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import StoreError
-from nexi.files import is_existing_path
+from nexi.files import expand_home, is_existing_path
 from nexi.output import write
 from nexi.urls import is_web_url
 
@@ -97,7 +97,7 @@ def _read_target(target: str) -> app.Target:
 
     if is_web_url(target):
         return app.Target(url=target.strip())
-    path = Path(target).expanduser()
+    path = expand_home(target)
     try:
         if target == "-":
             return app.Target(text=sys.stdin.buffer.read().decode("utf-8", "replace"))
