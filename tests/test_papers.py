@@ -20,7 +20,7 @@ from nexi.config import Config
 from nexi.errors import BackendError, FetchError
 from nexi.events import PageFailed, PageFetched, SourceNumbered, decode, encode
 from nexi.exports import export_run
-from nexi.output._sources import source_json
+from nexi.output.proof import source_json
 from nexi.testing import FakeWeb
 from nexi.types import Answer, FetchLimits, Hit, Imprint, Page, Paper, Query, Source
 from tests.retractions import CASES, DOI, SOUND_CASES, Case

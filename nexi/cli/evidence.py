@@ -54,7 +54,7 @@ def show_evidence(
     config: Config, run_id: str, sources: Sequence[Source], review: Review | None, *, as_json: bool = False
 ) -> None:
     """Print the evidence of these sources to stdout, with the stored texts around it."""
-    from nexi.output.evidence import evidence_json, print_evidence
+    from nexi.output.proof import evidence_json, print_evidence
 
     pages = open_runs(config).pages
     for place, source in enumerate(sources):

@@ -61,7 +61,7 @@ def _verify_command(
       nexi verify --audit report.md --format html -o audit.html
     """
     from nexi.exports import export_verification
-    from nexi.output.verification import verification_json, verification_markdown
+    from nexi.output.proof import verification_json, verification_markdown
 
     form_by_suffix = {".json": "json", ".html": "html", ".htm": "html"}
     form = form or ("json" if as_json else form_by_suffix.get(Path(output or "").suffix.lower(), "md"))
