@@ -52,8 +52,7 @@ def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
         return SearxngInstances(settings.instances, at)
     if settings.base_url or settings.container is None:
         return at(settings.base_url)
-    from nexi.backends.container import Lifecycle
-    from nexi.backends.container.backend import ContainerBackend
+    from nexi.backends.container import ContainerBackend, Lifecycle
 
     return ContainerBackend(Lifecycle(settings.container), at)
 
