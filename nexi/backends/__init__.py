@@ -41,8 +41,7 @@ Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
 
 
 def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.searxng import Searxng
-    from nexi.backends.searxng_instances import PagedSearxng, SearxngInstances
+    from nexi.backends.searxng import PagedSearxng, Searxng, SearxngInstances
     from nexi.backends.sender import HttpBackend
 
     def at(url: str) -> SearchBackend:
