@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from nexi.backends._replies import check_status, plain_line, read_rows, service_message
 from nexi.backends.sender import MAX_BODY, BackendRequest, BackendResponse, HttpBackend
-from nexi.backends.services import papers, programs, reference, web
+from nexi.backends.services import papers, web
 from nexi.backends.services._form import Caller, ServiceForm, dig
 from nexi.errors import BackendError
 from nexi.routing.table import SERVICES
@@ -24,7 +24,7 @@ from nexi.types import Hit, Query
 
 __all__ = ["FORMS", "Caller", "ServiceBackend", "ServiceDialect"]
 
-FORMS: Mapping[str, ServiceForm] = {**papers.FORMS, **programs.FORMS, **web.FORMS, **reference.FORMS}
+FORMS: Mapping[str, ServiceForm] = {**papers.FORMS, **web.FORMS}
 _RATE = re.compile(r"rate|limit|thrott|too many|quota|slow down", re.IGNORECASE)
 _TITLE = re.compile(rb"<title[^>]*>(.{0,200}?)</title", re.IGNORECASE | re.DOTALL)
 
