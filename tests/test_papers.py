@@ -14,7 +14,7 @@ from nexi.app import Nexi
 from nexi.backends import Settings, create_backend
 from nexi.backends.arxiv import Arxiv
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
-from nexi.backends.services.federation import find_record
+from nexi.backends.services import find_record
 from nexi.checking.origins import group_origins
 from nexi.config import Config
 from nexi.errors import BackendError, FetchError

@@ -89,7 +89,7 @@ def _build_own(name: str, settings: Settings, sender: Sender) -> SearchBackend:
             first, *spares = (StackExchange(api_key=key, timeout_s=timeout_s, **mirror) for key in keys)
             return StackExchangeBackend(first, sender, spares=spares)
         case "services":
-            from nexi.backends.services.federation import OpenServices
+            from nexi.backends.services import OpenServices
 
             builders = {member: partial(create_backend, member, own, sender) for member, own in settings.members.items()}
             return OpenServices(builders, settings.rate_meaning)
