@@ -22,9 +22,8 @@ from nexi.backends.services import papers, web
 from nexi.backends.services._form import Caller, ServiceForm, dig
 from nexi.errors import BackendError
 from nexi.ports import SearchBackend
-from nexi.routing.asking import ask_services
 from nexi.routing.fusion import fuse_hits, merge_papers
-from nexi.routing.route import Choice, Route, phrase_query, route_query
+from nexi.routing.route import Choice, Route, ask_services, phrase_query, route_query
 from nexi.routing.table import SERVICES
 from nexi.routing.unreachable import UNREACHABLE, describe_unreachable
 from nexi.types import Failure, Hit, Paper, Query, SearchOutcome
