@@ -1,22 +1,31 @@
-"""The results file: a header, then one JSON line for each answer, written as soon as it arrives.
+"""The results file of a benchmark: a header, then one JSON line for each answer, written as soon as it arrives.
 
-The runner sits above. A line cut off by a stop is skipped and its question asked again; of two lines for one question the
-later one counts. Scores are not stored but computed from the answers.
+Below it questions are asked in parallel, with one cost limit for the whole benchmark; those in the file are not asked again.
+A line cut off by a stop is skipped and its question asked again; of two lines for one question the later one counts. Scores
+are not stored but computed from the answers.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from nexi import files
-from nexi.errors import ConfigError
+from nexi.bench.questions import BenchQuestion
+from nexi.errors import ConfigError, NexiError
+from nexi.events import RunFailed
+from nexi.types import Usage
+
+if TYPE_CHECKING:
+    from nexi.app import Nexi, RunRequest
 
 T = TypeVar("T")
 _SCHEMA = "nexi-bench-1"
@@ -90,6 +99,83 @@ class Results:
         line = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         with files.translate_os_errors("Could not write the results", self.path), files.open_locked(self.path) as fd:
             files.append_line(fd, line)
+
+
+async def ask_questions(
+    nexi: Nexi,
+    questions: Sequence[BenchQuestion],
+    results: Results,
+    template: RunRequest,
+    *,
+    workers: int = 2,
+    max_cost: float | None = None,
+    tell: Callable[[BenchQuestion, BenchRow], None] = lambda question, row: None,
+) -> bool:
+    """Ask all questions without a final row; whether the cost limit ended it. Raises StoreError if rows cannot be written."""
+    rows = results.rows
+    queue = [q for q in reversed(questions) if q.id not in rows or not rows[q.id].is_done]
+    in_flight, is_out_of_budget = 0, False
+    failure: NexiError | None = None
+
+    async def ask_waiting() -> None:
+        nonlocal in_flight, is_out_of_budget
+        while queue:
+            money = None
+            if max_cost is not None:  # an equal share of the rest for each parallel question
+                money = (max_cost - results.cost) / (workers if in_flight else 1)
+            if money is not None and money <= 0:
+                is_out_of_budget = True
+                return
+            question = queue.pop()
+            in_flight += 1
+            try:
+                limits = replace(template.limits, max_cost=money)
+                row = await _ask_question(nexi, question.id, replace(template, question=question.text, limits=limits))
+            finally:
+                in_flight -= 1
+            results.add(row)
+            tell(question, row)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(workers, len(queue))):
+                group.create_task(ask_waiting())
+    except* NexiError as bundle:
+        failure = next(e for e in bundle.exceptions if isinstance(e, NexiError))
+    if failure is not None:
+        raise failure
+    return is_out_of_budget
+
+
+async def _ask_question(nexi: Nexi, question_id: str, request: RunRequest) -> BenchRow:
+    start = time.perf_counter()
+    async with nexi.search(request) as run:
+        await run.drive()
+        seconds = round(time.perf_counter() - start, 3)
+        try:
+            result = run.result()
+        except ConfigError:
+            raise
+        except NexiError as error:
+            usage = next((fact.usage for fact in reversed(run.facts) if isinstance(fact, RunFailed)), Usage())
+            message = f"{error.code}: {error}"[:500]
+            return BenchRow(question_id, tokens=usage.total, cost=usage.cost, seconds=seconds, error=message)
+    end, review = result.finished, result.answer.review
+    return BenchRow(
+        question_id,
+        result.answer.text,
+        citations=tuple(source.url for source in result.answer.sources),
+        read=tuple(source.url for source in result.session.book.sources),
+        pages=end.pages,
+        model_calls=end.model_calls,
+        tokens=end.usage.total,
+        cost=end.usage.cost,
+        seconds=seconds,
+        supported=review.proof.passed if review else 0,
+        checked=len(review.proof.checked) if review else 0,
+        conflicts=len(result.answer.conflicts),
+        run=result.id,
+    )
 
 
 def _parse_line(line: bytes, kind: type[T]) -> T | None:

@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from nexi import app
 from nexi.bench.questions import BenchQuestion, read_questions
-from nexi.bench.report import group_figures, render_plot, render_table
-from nexi.bench.results import BenchRow, Results
-from nexi.bench.scores import score_answer
+from nexi.bench.report import group_figures, render_plot, render_table, score_answer
+from nexi.bench.results import BenchRow, Results, ask_questions
 from nexi.cli.exits import EXIT_CANCELLED
 from nexi.cli.options import COUNT, FILE, HELP, MORE_THAN_ZERO, json_option
 from nexi.cli.runner import run_with_nexi
@@ -94,8 +93,6 @@ class _BenchFlags(Struct, frozen=True):
 
 def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> str:
     """Ask the questions, without adding to the history; return why it ended early, or an empty string."""
-    from nexi.bench.runner import BenchRunner
-
     numbers = count(1)
 
     def show_answer(question: BenchQuestion, row: BenchRow) -> None:
@@ -111,9 +108,8 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
 
     async def ask(nexi: app.Nexi) -> bool:
         template = app.RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False)
-        bench = BenchRunner(nexi, results, template, workers=flags.concurrency, max_cost=flags.max_cost, tell=show_answer)
-        await bench.run(questions)
-        return bench.is_out_of_budget
+        workers, max_cost = flags.concurrency, flags.max_cost
+        return await ask_questions(nexi, questions, results, template, workers=workers, max_cost=max_cost, tell=show_answer)
 
     try:
         is_spent = run_with_nexi(ask, config)
