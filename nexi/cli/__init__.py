@@ -44,7 +44,7 @@ class _QuestionGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from nexi.cli.guide import resolve_typo
+            from nexi.cli.manual import resolve_typo
 
             args = resolve_typo(args, COMMANDS)
         if not args or args[0] not in COMMANDS:
@@ -84,7 +84,7 @@ class _QuestionCommand(shared.SavingCommand):
     context_class = _QuestionContext
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from nexi.cli.guide import write_help
+        from nexi.cli.manual import write_help
 
         write_help(self, ctx, formatter)
 
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 @main.command("ask", cls=_QuestionCommand, context_settings=shared.HELP)
-@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("_complete_first_word", "guide"))
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("_complete_first_word", "manual"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
 @click.option("--max-iter", "max_iterations", type=shared.COUNT, metavar="N", help="Maximum number of iterations.")
