@@ -92,7 +92,7 @@ def conflict_json(conflict: Conflict) -> dict[str, Any]:
     }
 
 
-def proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
+def _proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
     """Figures and verdicts. Presence: how much of the sentences is in the pages; fit: how much the pages support."""
     return {
         "figures": proof.figures(),
@@ -103,15 +103,15 @@ def proof_json(proof: Proof, marked: Collection[int] = ()) -> dict[str, Any]:
         "concern": proof.count_citing("concern"),
         "presence": round(proof.presence, 4),
         "fit": round(proof.fit, 4),
-        "sentences": [{**claim_json(claim), "marked": claim.index in marked} for claim in proof.claims],
+        "sentences": [{**_claim_json(claim), "marked": claim.index in marked} for claim in proof.claims],
     }
 
 
 def review_json(review: Review) -> dict[str, Any]:
     """The proof of a printed answer, with the changes made before printing."""
     return {
-        **proof_json(review.proof, review.marked),
-        "dropped": [claim_json(claim) for claim in review.dropped],
+        **_proof_json(review.proof, review.marked),
+        "dropped": [_claim_json(claim) for claim in review.dropped],
         "recited": review.recited,
         "corrected": review.corrected,
         "asked": review.asked,
@@ -127,7 +127,7 @@ def review_json(review: Review) -> dict[str, Any]:
     }
 
 
-def claim_json(claim: Claim) -> dict[str, Any]:
+def _claim_json(claim: Claim) -> dict[str, Any]:
     return {
         "text": claim.text,
         "start": claim.start,
@@ -196,14 +196,14 @@ def describe_evidence(evidence: Evidence) -> str:
     return clean_line("; ".join(filter(None, (paper, evidence.reason, absence, other))))
 
 
-def plain_passage(evidence: Evidence) -> str:
+def _plain_passage(evidence: Evidence) -> str:
     """The passage as a reader sees it, on one line: the marks of Markdown and the addresses of links are left out."""
     return clean_line(plain(_MARKUP.sub(r"\1", evidence.span)).text)
 
 
 def evidence_line(evidence: Evidence) -> str:
     parts = [f"[{evidence.number}] {VERDICT_WORDS[evidence.verdict]}", describe_evidence(evidence)]
-    if span := plain_passage(evidence):
+    if span := _plain_passage(evidence):
         closest = "" if evidence.verdict in (*GOOD, Verdict.CONTRADICTED) else "closest passage: "
         parts.append(f"{closest}“{span[:MAX_SPAN_CHARS]}{'…' * (len(span) > MAX_SPAN_CHARS)}”")
     return clean_line("; ".join(filter(None, parts)))
@@ -227,7 +227,7 @@ def print_evidence(source: Source, review: Review | None, read_text: Callable[[s
 def evidence_json(run_id: str, source: Source, review: Review | None) -> dict[str, Any]:
     sentences = []
     for claim in _claims_citing(review, source.number):
-        sentence = claim_json(claim)
+        sentence = _claim_json(claim)
         sentences.append({**sentence, "evidence": [e for e in sentence["evidence"] if e["n"] == source.number]})
     return {"schema": "nexi-evidence-1", "run": run_id, "source": source_json(source), "sentences": sentences}
 
@@ -249,7 +249,7 @@ def _print_passage(evidence: Evidence, text: str) -> None:
         before = "… " + before.split(" ", 1)[1]
     if evidence.end + CONTEXT_CHARS < len(text) and " " in after:
         after = after.rsplit(" ", 1)[0] + " …"
-    span = plain_passage(evidence)[:MAX_PASSAGE_CHARS]
+    span = _plain_passage(evidence)[:MAX_PASSAGE_CHARS]
     if takes_colors(sys.stdout):
         from rich.padding import Padding
         from rich.text import Text
@@ -265,7 +265,7 @@ def verification_json(result: Verification, target: str, *, strict: bool) -> dic
     if result.citations:
         return _audit_json(result, result.citations, target)
     failures = {claim.index for claim in result.failed(strict=strict)}
-    proof = proof_json(result.proof)
+    proof = _proof_json(result.proof)
     for claim, entry in zip(result.proof.claims, proof["sentences"], strict=True):
         del entry["marked"]
         entry |= {"line": result.line_of(claim), "failed": claim.index in failures}
@@ -317,7 +317,7 @@ def _audit_json(result: Verification, figures: CitationFigures, target: str) -> 
     failures = {claim.index for claim in result.failed()}
     sentences = []
     for claim in result.proof.checked:
-        entry = claim_json(claim)
+        entry = _claim_json(claim)
         entry["citations"] = [] if result.is_uncited(claim) else entry["evidence"]
         del entry["evidence"]
         sentences.append({**entry, "line": result.line_of(claim), "failed": claim.index in failures})
