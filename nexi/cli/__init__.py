@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi import __version__
-from nexi.cli import options as shared
+from nexi.cli import flags as shared
 
 if TYPE_CHECKING:
     from nexi.cli.completion import Completion
@@ -148,9 +148,8 @@ def _ask_command(words: tuple[str, ...], **options: Any) -> None:
     """
     from nexi.cli.ask import dispatch_question
     from nexi.cli.exits import report_errors
-    from nexi.cli.flags import parse_flags
 
-    flags = parse_flags(options)
+    flags = shared.parse_flags(options)
     with report_errors(as_json=flags.output.as_json):
         dispatch_question(words, flags)
 

@@ -19,7 +19,7 @@ from nexi.bench.questions import BenchQuestion, read_questions
 from nexi.bench.report import group_figures, render_plot, render_table, score_answer
 from nexi.bench.results import BenchRow, Results, ask_questions
 from nexi.cli.exits import EXIT_CANCELLED
-from nexi.cli.options import COUNT, FILE, HELP, MORE_THAN_ZERO, json_option
+from nexi.cli.flags import COUNT, FILE, HELP, MORE_THAN_ZERO, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
 from nexi.files import translate_os_errors

@@ -22,7 +22,7 @@ import click
 
 from nexi import app, output
 from nexi.cli.exits import Interrupts
-from nexi.cli.options import screen_options
+from nexi.cli.flags import screen_options
 from nexi.cli.runner import follow_run, run_with_nexi
 from nexi.config import Config
 from nexi.errors import StoreError

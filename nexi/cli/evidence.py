@@ -10,8 +10,8 @@ import click
 from nexi.app.folders import Folders
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
+from nexi.cli.flags import HELP, flag, make_json_option
 from nexi.cli.history import latest_entry
-from nexi.cli.options import HELP, flag, make_json_option
 from nexi.config import Config, load_config
 from nexi.errors import NexiError
 from nexi.events import RunFinished, find_end, find_review

@@ -13,7 +13,7 @@ from nexi import app
 from nexi.app.folders import Folders
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import HELP, flag, json_option
+from nexi.cli.flags import HELP, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.errors import LLMError, NexiError, StoreError
 from nexi.files import expand_home

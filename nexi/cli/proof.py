@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import HELP, flag, json_option
+from nexi.cli.flags import HELP, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import ConfigError

@@ -25,9 +25,8 @@ from nexi.app.research_state import ResearchState
 from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps, write_text
 from nexi.cli.evidence import browser_address, open_browser, select_sources, show_evidence
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts, handle_signal
-from nexi.cli.flags import AskFlags
+from nexi.cli.flags import FOCUS_KINDS, AskFlags
 from nexi.cli.history import DEFAULT_LISTED, _show_last_n
-from nexi.cli.options import FOCUS_KINDS
 from nexi.cli.prompt import open_prompt
 from nexi.cli.research import describe_choices, narrow_by_reply
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, warn_without_model

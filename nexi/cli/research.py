@@ -16,7 +16,7 @@ import click
 from msgspec.structs import replace
 
 from nexi.answers.answered import narrow_question
-from nexi.cli import options as shared
+from nexi.cli import flags as shared
 from nexi.cli import runner
 from nexi.cli.completion import complete_space
 from nexi.cli.delivery import chosen_vault, deliver_report, output_path

@@ -17,8 +17,7 @@ from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
 from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer, write_export
 from nexi.cli.exits import Interrupts, exit_unless_answered
-from nexi.cli.flags import parse_flags
-from nexi.cli.options import COUNT, HELP, MORE_THAN_ZERO, flag, json_option, screen_options
+from nexi.cli.flags import COUNT, HELP, MORE_THAN_ZERO, flag, json_option, parse_flags, screen_options
 from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished, find_end

@@ -12,7 +12,7 @@ import click
 from nexi import app
 from nexi.cli.delivery import write_export
 from nexi.cli.exits import EXIT_CONTRADICTED, EXIT_NOT_VERIFIED, report_errors
-from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, flag, json_option
+from nexi.cli.flags import HELP, MORE_THAN_ZERO, cost_options, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import StoreError
