@@ -29,7 +29,6 @@ from nexi.output import clean_line, is_tty, print_note, print_warning, write
 if TYPE_CHECKING:
     from nexi.app import Run, RunRequest
     from nexi.app.open_question import OpenQuestion
-    from nexi.cli.keys import KeyEcho
     from nexi.config import Config
 
 ALL = "0"  # the number of all readings of a question
@@ -83,7 +82,7 @@ def run_research(question: str, flags: AskFlags) -> None:
         whole_question = _ask_back(config, runner.run_request(flags, whole_question, "research"))
     screen = runner.research_screen(flags.output, ResearchState())
 
-    async def settle_plan(run: Run, event: Event, keys: KeyEcho) -> None:
+    async def settle_plan(run: Run, event: Event, keys: runner.KeyEcho) -> None:
         """Prompt for the plan that waits at the run's gate, and approve or refuse it there."""
         if not isinstance(event, AgendaProposed):
             return
