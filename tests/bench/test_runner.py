@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from nexi.app import RunRequest, RunResult
-from nexi.bench.questions import BenchQuestion
-from nexi.bench.results import BenchRow, Results, ask_questions
+from nexi.bench import BenchQuestion, BenchRow, Results, ask_questions
 from nexi.errors import ConfigError, LLMError, NexiError
 from nexi.events import Fact, RunFailed, RunFinished
 from nexi.runs.session import Session
