@@ -29,7 +29,7 @@ from nexi.cli.flags import FOCUS_KINDS, AskFlags
 from nexi.cli.history import DEFAULT_LISTED, _show_last_n
 from nexi.cli.prompt import open_prompt
 from nexi.cli.research import describe_choices, narrow_by_reply
-from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, warn_without_model
+from nexi.cli.runner import follow_run, load_terminal_config, open_screen, run_request, warn_without_model
 from nexi.cli.runs import export_answer
 from nexi.cli.settings import run_setup
 from nexi.cli.templates import apply_template
@@ -168,7 +168,7 @@ class _Conversation:
     async def _ask_question(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search, not the conversation."""
         self._ask_again, self._question, self._earlier_messages = self._ask_question, question, list(self._session.messages)
-        screen = answer_screen(self._flags.output)
+        screen = open_screen(self._flags.output)
         request = self._build_request(apply_template(question, self._flags), "search")
         if result := await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             screen.finish(result)
@@ -184,7 +184,7 @@ class _Conversation:
         """Research a question that is clear; follow-ups may refer to the report and cite its sources."""
         self._ask_again, self._question = self._research_narrowed, question
         self._earlier_messages = list(self._session.messages)
-        screen = research_screen(self._flags.output, ResearchState())
+        screen = open_screen(self._flags.output, research=ResearchState())
         request = self._build_request(question, "research")
         if result := await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             deliver_report(result, self._flags.output._replace(copy=False, output=None), screen, at_prompt=True)

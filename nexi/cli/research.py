@@ -80,7 +80,7 @@ def run_research(question: str, flags: AskFlags) -> None:
     has_person = not flags.yes and is_tty(sys.stdin) and is_tty(sys.stderr)
     if has_person and not flags.go_on:
         whole_question = _ask_back(config, runner.run_request(flags, whole_question, "research"))
-    screen = runner.research_screen(flags.output, ResearchState())
+    screen = runner.open_screen(flags.output, research=ResearchState())
 
     async def settle_plan(run: Run, event: Event, keys: runner.KeyEcho) -> None:
         """Prompt for the plan that waits at the run's gate, and approve or refuse it there."""

@@ -11,7 +11,6 @@ import signal
 import stat
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -115,16 +114,10 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> app
     )
 
 
-def answer_screen(flags: OutputFlags, *, stream: bool = True) -> output.Screen:
-    return output.Screen(verbose=flags.verbose, quiet=flags.as_json, stream=stream and not flags.no_stream, usage=flags.usage)
-
-
-def research_screen(flags: OutputFlags, state: ResearchState) -> output.Screen:
-    """The screen of a research run: a panel of its researchers, and always a summary."""
-    from nexi.output.panel import panel_for
-
-    panel = panel_for(flags.verbose, flags.as_json, state, time.monotonic)
-    return output.Screen(verbose=flags.verbose, quiet=flags.as_json, stream=not flags.no_stream, usage=True, progress=panel)
+def open_screen(flags: OutputFlags, *, stream: bool = True, research: ResearchState | None = None) -> output.Screen:
+    """The screen of a run; that of research has a panel of its researchers, and always a summary."""
+    streams = stream and not flags.no_stream
+    return output.Screen(verbose=flags.verbose, quiet=flags.as_json, stream=streams, usage=flags.usage, research=research)
 
 
 async def follow_run(
