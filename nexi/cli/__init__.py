@@ -89,9 +89,9 @@ class _QuestionCommand(shared.SavingCommand):
         write_help(self, ctx, formatter)
 
 
-def _lazy_completion(name: str, module: str = "completion") -> Completion:
-    """A completion function of a module of nexi.cli, imported when a shell asks."""
-    return lambda ctx, param, incomplete: getattr(import_module(f"nexi.cli.{module}"), name)(ctx, param, incomplete)
+def _lazy_completion(name: str) -> Completion:
+    """A completion function, whose module is imported when a shell asks."""
+    return lambda ctx, param, incomplete: getattr(import_module("nexi.cli.completion"), name)(ctx, param, incomplete)
 
 
 @click.group(cls=_QuestionGroup, add_help_option=False)
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 @main.command("ask", cls=_QuestionCommand, context_settings=shared.HELP)
-@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("_complete_first_word", "manual"))
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("_complete_first_word"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
 @click.option("--max-iter", "max_iterations", type=shared.COUNT, metavar="N", help="Maximum number of iterations.")

@@ -1,4 +1,4 @@
-"""What `nexi --help`, shell completion and the man page show: the options of `nexi.cli` under headings, and its subcommands.
+"""What `nexi --help` and the man page show: the options of `nexi.cli` under headings, and its subcommands.
 
 Also recognises a mistyped subcommand, so that it does not become a search that costs something. A test keeps the man page
 `nexi(1)` up to date, which is generated:
@@ -12,15 +12,11 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli import COMMANDS, main
 from nexi.cli.exits import EXIT_USAGE
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Research": ("deep", "depth", "plan", "yes"),
@@ -48,14 +44,6 @@ def write_help(command: click.Command, ctx: click.Context, formatter: click.Help
             formatter.write_dl(rows, col_max=28)
     with formatter.section("Commands (nexi COMMAND --help for details)"):
         formatter.write_dl([(name, COMMANDS[name]) for name in sorted(COMMANDS)], col_max=28)
-
-
-def _complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem
-
-    if ctx.params.get("words"):
-        return []
-    return [CompletionItem(n, help=COMMANDS[n]) for n in sorted(COMMANDS) if n.startswith(incomplete)]
 
 
 def resolve_typo(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
