@@ -165,7 +165,7 @@ def servers() -> Iterator[tuple[str, str]]:
 
 
 def handbook_pages() -> Iterator[dict[str, str]]:
-    from nexi.demo import _handbook_folder, _markdown_to_html, _title_of
+    from nexi.cli.demo import _handbook_folder, _markdown_to_html, _title_of
 
     for path in sorted(_handbook_folder().glob("*.md")):
         text = path.read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.answers import DATA, find_source
-from nexi.bench.scores import wilson_share
+from nexi.bench import wilson_share
 from nexi.checking.alignment import has_negation
 from nexi.checking.conflicts import find_conflicts
 from nexi.checking.pages import ParsedText, Snapshot, parse_text, prepare

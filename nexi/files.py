@@ -50,6 +50,11 @@ def translate_os_errors(what: str, path: Path) -> Iterator[None]:
         raise store_error(what, path, error) from error
 
 
+def expand_home(path: str) -> Path:
+    """The path with `~` resolved; `~name` of a user that does not exist is a name like any other, as in a shell."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - pathlib raises a RuntimeError for such a user
+
+
 def make_private_directory(path: Path) -> None:
     """Make a directory and what is missing above it; `mkdir` alone would leave the parents open to others."""
     if not path.parent.is_dir():

@@ -23,9 +23,8 @@ from nexi.net.limits import RateLimiter
 from nexi.net.retry import RetryableError, RetryPolicy, call_with_retries
 from nexi.notices import Notice
 from nexi.ports import Breaker, Clock, Emit, MakePacing, Pacing, SearchBackend
-from nexi.routing.asking import ask_services
 from nexi.routing.fusion import fuse_hits
-from nexi.routing.route import Choice
+from nexi.routing.route import Choice, ask_services
 from nexi.runs.recording import AgentReplay
 from nexi.types import Failure, Hit, Query, SearchOutcome, ServiceAnswer
 from nexi.urls import hit_key, host_of, is_web_url

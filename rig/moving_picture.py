@@ -22,7 +22,7 @@ from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
-from nexi.demo import QUESTIONS, serve_handbook
+from nexi.cli.demo import QUESTIONS, serve_handbook
 from rig.terminal import Picture, terminal
 
 COLUMNS, ROWS = 92, 25

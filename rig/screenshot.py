@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from nexi.demo import serve_handbook
+from nexi.cli.demo import serve_handbook
 from rig.terminal import ENTER, Picture, terminal
 from tests.faults.command import calling, endpoint
 from tests.llm.server import Canned, call_delta, sse

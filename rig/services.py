@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from nexi.backends import Settings, create_backend
 from nexi.backends.duckduckgo import DuckDuckGo
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
-from nexi.backends.services.federation import OpenServices
+from nexi.backends.services import OpenServices
 from nexi.errors import BackendError
 from nexi.ports import SearchBackend
 from nexi.routing.table import SERVICES

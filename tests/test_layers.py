@@ -94,7 +94,6 @@ LAYER = {
             "cli",
             "bench",
             "output",
-            "demo",
             "doctor",
             "exports",
             "mcp",
@@ -132,7 +131,7 @@ DELEGATIONS = {
 HOMES = {
     "starlette": {"web", "team.web", "apis.openai", "apis.openwebui", "apis.search.routes", "apis.searxng", "apis.tavily"},
     "uvicorn": {"web", "team.web", "mcp_server_cli"},
-    "markdown_it": {"answers", "demo", "web", "output"},
+    "markdown_it": {"answers", "cli", "web", "output"},
     "mcp": {"mcp"},
     "mcp_types": {"mcp"},
     "pydantic": {"mcp"},

@@ -14,13 +14,13 @@ from nexi.app import Nexi
 from nexi.backends import Settings, create_backend
 from nexi.backends.arxiv import Arxiv
 from nexi.backends.sender import BackendRequest, BackendResponse, Sender
-from nexi.backends.services.federation import find_record
+from nexi.backends.services import find_record
 from nexi.checking.origins import group_origins
 from nexi.config import Config
 from nexi.errors import BackendError, FetchError
 from nexi.events import PageFailed, PageFetched, SourceNumbered, decode, encode
 from nexi.exports import export_run
-from nexi.output._sources import source_json
+from nexi.output.proof import source_json
 from nexi.testing import FakeWeb
 from nexi.types import Answer, FetchLimits, Hit, Imprint, Page, Paper, Query, Source
 from tests.retractions import CASES, DOI, SOUND_CASES, Case

@@ -15,9 +15,8 @@ from nexi.config import Config
 from nexi.errors import BackendError, ConfigError
 from nexi.events import RunFinished
 from nexi.net.suspensions import FileBreaker
-from nexi.routing.asking import ask_services
 from nexi.routing.fusion import fuse_hits
-from nexi.routing.route import MAX_SERVICES, Choice, Route, phrase_query, route_query
+from nexi.routing.route import MAX_SERVICES, Choice, Route, ask_services, phrase_query, route_query
 from nexi.routing.table import SERVICES
 from nexi.searcher import Searcher
 from nexi.testing import FakeClock, FakeWeb

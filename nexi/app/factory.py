@@ -181,7 +181,7 @@ class PortFactory:
 
     async def find_paper(self, doi: str) -> Paper | None:
         """What the indexes of papers say of a DOI, in time; None where none may be asked or none knows it."""
-        from nexi.backends.services.federation import find_record
+        from nexi.backends.services import find_record
 
         try:
             services = self._open_services()

@@ -41,8 +41,7 @@ Factory: TypeAlias = "Callable[[Settings, Sender], SearchBackend]"
 
 
 def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
-    from nexi.backends.searxng import Searxng
-    from nexi.backends.searxng_instances import PagedSearxng, SearxngInstances
+    from nexi.backends.searxng import PagedSearxng, Searxng, SearxngInstances
     from nexi.backends.sender import HttpBackend
 
     def at(url: str) -> SearchBackend:
@@ -52,8 +51,7 @@ def _build_searxng(settings: Settings, sender: Sender) -> SearchBackend:
         return SearxngInstances(settings.instances, at)
     if settings.base_url or settings.container is None:
         return at(settings.base_url)
-    from nexi.backends.container import Lifecycle
-    from nexi.backends.container.backend import ContainerBackend
+    from nexi.backends.container import ContainerBackend, Lifecycle
 
     return ContainerBackend(Lifecycle(settings.container), at)
 
@@ -91,7 +89,7 @@ def _build_own(name: str, settings: Settings, sender: Sender) -> SearchBackend:
             first, *spares = (StackExchange(api_key=key, timeout_s=timeout_s, **mirror) for key in keys)
             return StackExchangeBackend(first, sender, spares=spares)
         case "services":
-            from nexi.backends.services.federation import OpenServices
+            from nexi.backends.services import OpenServices
 
             builders = {member: partial(create_backend, member, own, sender) for member, own in settings.members.items()}
             return OpenServices(builders, settings.rate_meaning)

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from nexi.errors import BackendError
+from nexi.files import expand_home
 from nexi.types import Hit, Query
 
 __all__ = ["Ripgrep"]
@@ -139,7 +140,7 @@ class Ripgrep:
     filters = frozenset[str]()
 
     def __init__(self, root: str, *, timeout_s: float = 10.0, program: str = "") -> None:
-        self._root = Path(root).expanduser()
+        self._root = expand_home(root)
         self._timeout_s, self._program = timeout_s, program
 
     async def search(self, query: Query) -> list[Hit]:

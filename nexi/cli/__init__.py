@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nexi import __version__
-from nexi.cli import options as shared
+from nexi.cli import flags as shared
 
 if TYPE_CHECKING:
     from nexi.cli.completion import Completion
@@ -44,7 +44,7 @@ class _QuestionGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
-            from nexi.cli.guide import resolve_typo
+            from nexi.cli.manual import resolve_typo
 
             args = resolve_typo(args, COMMANDS)
         if not args or args[0] not in COMMANDS:
@@ -84,14 +84,14 @@ class _QuestionCommand(shared.SavingCommand):
     context_class = _QuestionContext
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from nexi.cli.guide import write_help
+        from nexi.cli.manual import write_help
 
         write_help(self, ctx, formatter)
 
 
-def _lazy_completion(name: str, module: str = "completion") -> Completion:
-    """A completion function of a module of nexi.cli, imported when a shell asks."""
-    return lambda ctx, param, incomplete: getattr(import_module(f"nexi.cli.{module}"), name)(ctx, param, incomplete)
+def _lazy_completion(name: str) -> Completion:
+    """A completion function, whose module is imported when a shell asks."""
+    return lambda ctx, param, incomplete: getattr(import_module("nexi.cli.completion"), name)(ctx, param, incomplete)
 
 
 @click.group(cls=_QuestionGroup, add_help_option=False)
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 @main.command("ask", cls=_QuestionCommand, context_settings=shared.HELP)
-@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("_complete_first_word", "guide"))
+@click.argument("words", nargs=-1, metavar='"QUESTION"', shell_complete=_lazy_completion("_complete_first_word"))
 @click.option("-q", "--query-text", help="Pass the question as an option.")
 @click.option("-e", "--effort", type=click.Choice(["s", "m", "l"]), help="Effort: quick, balanced or thorough.")
 @click.option("--max-iter", "max_iterations", type=shared.COUNT, metavar="N", help="Maximum number of iterations.")
@@ -148,9 +148,8 @@ def _ask_command(words: tuple[str, ...], **options: Any) -> None:
     """
     from nexi.cli.ask import dispatch_question
     from nexi.cli.exits import report_errors
-    from nexi.cli.flags import parse_flags
 
-    flags = parse_flags(options)
+    flags = shared.parse_flags(options)
     with report_errors(as_json=flags.output.as_json):
         dispatch_question(words, flags)
 

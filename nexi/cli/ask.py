@@ -43,14 +43,14 @@ def dispatch_question(words: tuple[str, ...], flags: AskFlags) -> None:
 
 def _run_search_command(question: str, flags: AskFlags) -> None:
     from nexi.cli import delivery
-    from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, run_request, run_with_nexi, warn_without_model
+    from nexi.cli.runner import follow_run, load_terminal_config, open_screen, run_request, run_with_nexi, warn_without_model
     from nexi.cli.templates import apply_template
 
     output = flags.output
     config = load_terminal_config(output)
     question = apply_template(question, flags)
     path, vault = delivery.output_path(output), delivery.chosen_vault(config, output)
-    screen = answer_screen(output, stream=not path and not output.is_references)
+    screen = open_screen(output, stream=not path and not output.is_references)
     with Interrupts(as_json=output.as_json) as interrupts:
         request = run_request(flags, question)
         warn_without_model(config, request.model)

@@ -14,13 +14,9 @@ import click
 import msgspec
 from msgspec import Struct
 
-from nexi import app
-from nexi.bench.questions import BenchQuestion, read_questions
-from nexi.bench.report import group_figures, render_plot, render_table
-from nexi.bench.results import BenchRow, Results
-from nexi.bench.scores import score_answer
+from nexi import app, bench
 from nexi.cli.exits import EXIT_CANCELLED
-from nexi.cli.options import COUNT, FILE, HELP, MORE_THAN_ZERO, json_option
+from nexi.cli.flags import COUNT, FILE, HELP, MORE_THAN_ZERO, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import Config, load_config
 from nexi.files import translate_os_errors
@@ -50,7 +46,7 @@ def _bench_command(file: Path, **options: Any) -> None:
     are saved next to it as they arrive; run the same command again to continue after a stop.
     """
     flags = _BenchFlags(**options)
-    question_file = read_questions(file)
+    question_file = bench.read_questions(file)
     for problem in question_file.bad[:MAX_BAD_ROWS_SHOWN]:
         print_warning(f"{file.name}, {problem}; skipped")
     if (more := len(question_file.bad) - MAX_BAD_ROWS_SHOWN) > 0:
@@ -66,7 +62,7 @@ def _bench_command(file: Path, **options: Any) -> None:
     model = config.endpoint("answer").model
     file_name = "".join(c if c.isalnum() or c in ".-" else "-" for c in model)
     path = flags.output or file.with_name(f"{file.name.partition('.')[0]}-{file_name}.results.jsonl")
-    results = Results.open(path, {"model": model, "effort": flags.effort or config.default_effort})
+    results = bench.Results.open(path, {"model": model, "effort": flags.effort or config.default_effort})
     if results.damaged:
         print_warning(f"{results.damaged} damaged lines of {results.path} were skipped")
     left = sum(q.id not in results.rows or not results.rows[q.id].is_done for q in questions)
@@ -92,18 +88,16 @@ class _BenchFlags(Struct, frozen=True):
     as_json: bool
 
 
-def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> str:
+def _ask_questions(config: Config, questions: Sequence[bench.BenchQuestion], results: bench.Results, flags: _BenchFlags) -> str:
     """Ask the questions, without adding to the history; return why it ended early, or an empty string."""
-    from nexi.bench.runner import BenchRunner
-
     numbers = count(1)
 
-    def show_answer(question: BenchQuestion, row: BenchRow) -> None:
+    def show_answer(question: bench.BenchQuestion, row: bench.BenchRow) -> None:
         if next(numbers) % PIPED_PROGRESS_EVERY and not is_tty(sys.stderr):
             return
         rows = results.rows
-        verdicts = [score_answer(rows[q.id].answer, q.answers).correct for q in questions if q.id in rows]
-        mark = "failed" if row.error else ("right" if score_answer(row.answer, question.answers).correct else "wrong")
+        verdicts = [bench.score_answer(rows[q.id].answer, q.answers).correct for q in questions if q.id in rows]
+        mark = "failed" if row.error else ("right" if bench.score_answer(row.answer, question.answers).correct else "wrong")
         money = f", ${results.cost:.4f}" + (f" of ${flags.max_cost:g}" if flags.max_cost else "")
         place = f"[{len(verdicts)}/{len(questions)}] {mark}, {row.seconds:.1f} s"
         share = f"{100 * sum(verdicts) / len(verdicts):.0f} % right so far{money}"
@@ -111,9 +105,9 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
 
     async def ask(nexi: app.Nexi) -> bool:
         template = app.RunRequest("", effort=flags.effort or "", door="bench", keeps_history=False)
-        bench = BenchRunner(nexi, results, template, workers=flags.concurrency, max_cost=flags.max_cost, tell=show_answer)
-        await bench.run(questions)
-        return bench.is_out_of_budget
+        return await bench.ask_questions(
+            nexi, questions, results, template, workers=flags.concurrency, max_cost=flags.max_cost, tell=show_answer
+        )
 
     try:
         is_spent = run_with_nexi(ask, config)
@@ -122,21 +116,21 @@ def _ask_questions(config: Config, questions: Sequence[BenchQuestion], results: 
     return f"Reached the cost limit of ${flags.max_cost:g}" if is_spent else ""
 
 
-def _report_results(file: Path, questions: Sequence[BenchQuestion], results: Results, flags: _BenchFlags) -> None:
+def _report_results(file: Path, questions: Sequence[bench.BenchQuestion], results: bench.Results, flags: _BenchFlags) -> None:
     rows = [(q, results.rows[q.id]) for q in questions if q.id in results.rows]
     if not rows:
         return
-    figures = group_figures(questions, results.rows)
+    figures = bench.group_figures(questions, results.rows)
     picture = flags.picture or results.path.with_suffix(".svg")
-    times = [(row.seconds, score_answer(row.answer, question.answers).correct) for question, row in rows]
+    times = [(row.seconds, bench.score_answer(row.answer, question.answers).correct) for question, row in rows]
     title = f"{file.name}: {len(times)} questions, {results.about['model']}, effort {results.about['effort']}"
     with translate_os_errors("Could not write the plot", picture):
-        picture.write_text(render_plot(title, figures, times), encoding="utf-8")
+        picture.write_text(bench.render_plot(title, figures, times), encoding="utf-8")
     if flags.as_json:
         about = {"schema": "nexi-bench-report-1", "file": str(file), **results.about}
         print_json({**about, "results": str(results.path), "plot": str(picture), "figures": msgspec.to_builtins(figures)})
     else:
-        write(f"\n{render_table(figures)}")
+        write(f"\n{bench.render_table(figures)}")
         print_note(f"Results: {results.path}. Plot: {picture}", None, "dim")
     errors = Counter(row.error for _, row in rows if row.error)
     for message, times_seen in errors.most_common(1):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import click
+from click.shell_completion import CompletionItem, get_completion_class
 
+from nexi.cli import COMMANDS
 from nexi.config import load_config
 from nexi.errors import NexiError
 from nexi.output import write
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-Completion: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
+Completion: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 INSTALL_LINES = {
     "bash": 'eval "$(nexi completion bash)" in ~/.bashrc',
@@ -24,12 +23,16 @@ INSTALL_LINES = {
 MAX_COMPLETED = 50  # runs or answers, the latest
 
 
+def _complete_first_word(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    if ctx.params.get("words"):
+        return []
+    return [CompletionItem(n, help=COMMANDS[n]) for n in sorted(COMMANDS) if n.startswith(incomplete)]
+
+
 def _complete_names(list_names: Callable[[], list[tuple[str, str]]]) -> Completion:
     """Complete with the names that begin as what was typed, and what they stand for; none where they cannot be read."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
         try:
             return [CompletionItem(name, help=about) for name, about in list_names() if name.startswith(incomplete)]
         except NexiError:
@@ -72,8 +75,6 @@ def complete_template() -> list[tuple[str, str]]:
 @click.argument("shell", type=click.Choice(list(INSTALL_LINES)))
 def _completion_command(shell: str) -> None:
     """Print the completion script for a shell."""
-    from click.shell_completion import get_completion_class
-
     kind = get_completion_class(shell)
     if kind is None:  # only a shell that is no choice
         raise click.UsageError(f"no completion for {shell}")

@@ -12,7 +12,7 @@ from nexi import app, output
 from nexi.cli.flags import OutputFlags
 from nexi.config import Config, is_dumb_terminal
 from nexi.errors import ConfigError, NexiError, StoreError
-from nexi.files import create_private_file, is_existing_path, translate_os_errors
+from nexi.files import create_private_file, expand_home, is_existing_path, translate_os_errors
 from nexi.output import answer_json, clean_text, is_tty, print_json, print_note, print_success, print_warning
 from nexi.output.streams import write_raw
 from nexi.text.controls import escape_json
@@ -29,7 +29,7 @@ def output_path(flags: OutputFlags) -> Path | None:
     """The file for the answer. Raises ConfigError if it cannot be written, before a search costs money."""
     if flags.output is None or flags.output == STDOUT:
         return None
-    path = Path(flags.output).expanduser()
+    path = expand_home(flags.output)
     try:
         is_taken = is_existing_path(path) or path.is_symlink()
     except OSError as error:
@@ -90,7 +90,7 @@ def write_export(body: bytes, output: str, name: str = "the run") -> None:
     if output == STDOUT:
         sys.stdout.buffer.write(body)
         return
-    path = Path(output).expanduser()
+    path = expand_home(output)
     with translate_os_errors("Could not write the export", path):
         try:
             create_private_file(path, body)

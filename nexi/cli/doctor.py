@@ -12,8 +12,8 @@ import click
 from nexi import app
 from nexi.app.history import open_runs
 from nexi.cli.exits import EXIT_FAILURE
+from nexi.cli.flags import flag, json_option
 from nexi.cli.knowledge import open_progress
-from nexi.cli.options import flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import NexiError

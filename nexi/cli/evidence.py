@@ -10,12 +10,13 @@ import click
 from nexi.app.folders import Folders
 from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
+from nexi.cli.flags import HELP, flag, make_json_option
 from nexi.cli.history import latest_entry
-from nexi.cli.options import HELP, flag, make_json_option
 from nexi.config import Config, load_config
 from nexi.errors import NexiError
 from nexi.events import RunFinished, find_end, find_review
 from nexi.output import clean_line, print_json, set_plain_mode, write
+from nexi.output.proof import evidence_json, print_evidence
 from nexi.types import Review, Source
 from nexi.urls import is_note_link, is_web_url, parse
 
@@ -54,8 +55,6 @@ def show_evidence(
     config: Config, run_id: str, sources: Sequence[Source], review: Review | None, *, as_json: bool = False
 ) -> None:
     """Print the evidence of these sources to stdout, with the stored texts around it."""
-    from nexi.output.evidence import evidence_json, print_evidence
-
     pages = open_runs(config).pages
     for place, source in enumerate(sources):
         if as_json:

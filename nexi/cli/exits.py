@@ -13,7 +13,7 @@ from typing import Self
 import click
 
 from nexi import app
-from nexi.cli.options import JSON_ERRORS
+from nexi.cli.flags import JSON_ERRORS
 from nexi.errors import NexiError
 from nexi.output import print_failure
 

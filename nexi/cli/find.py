@@ -13,8 +13,7 @@ from typing import Any
 import click
 from msgspec.structs import asdict
 
-from nexi.cli.flags import parse_filters
-from nexi.cli.options import HELP, filter_options, flag, json_option, make_json_option
+from nexi.cli.flags import HELP, filter_options, flag, json_option, make_json_option, parse_filters
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import NoEvidenceError

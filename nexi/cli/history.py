@@ -14,8 +14,7 @@ from nexi.app import history as past_answers
 from nexi.app.history import HistoryEntry, HistoryRead, open_runs
 from nexi.cli.completion import complete_history, complete_space
 from nexi.cli.delivery import reference_text
-from nexi.cli.flags import HistoryFlags, OutputFlags
-from nexi.cli.options import HELP, combine_options, flag, json_option
+from nexi.cli.flags import HELP, HistoryFlags, OutputFlags, combine_options, flag, json_option
 from nexi.config import load_config, nexi_home
 from nexi.errors import NexiError
 from nexi.events import AnswerChecked, decode

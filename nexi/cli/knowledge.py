@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,9 +13,10 @@ from nexi import app
 from nexi.app.folders import Folders
 from nexi.cli.completion import complete_space
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import HELP, flag, json_option
+from nexi.cli.flags import HELP, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.errors import LLMError, NexiError, StoreError
+from nexi.files import expand_home
 from nexi.output import clean_line, is_tty, print_error, print_json, print_warning, write
 from nexi.types import Scope, StoredSource
 
@@ -162,7 +162,7 @@ def _remove_command(which: tuple[str, ...], as_json: bool) -> None:
         knowledge, folders = nexi.knowledge(), Folders(nexi.config.state_dir / "folders.json")
         if not knowledge.may_hold_something():
             return 0
-        paths = await asyncio.to_thread(lambda: [Path(w).expanduser().absolute() for w in which if "://" not in w])
+        paths = await asyncio.to_thread(lambda: [expand_home(w).absolute() for w in which if "://" not in w])
         urls = [w for w in which if "://" in w]
         async for source in knowledge.sources():
             own = folders.path_of(source.url)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from nexi.cli.options import FILE, HELP, flag
+from nexi.cli.flags import FILE, HELP, flag
 from nexi.output import print_note, print_success, write
 
 

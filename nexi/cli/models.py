@@ -10,7 +10,7 @@ import click
 from msgspec import Struct
 
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import flag, json_option
+from nexi.cli.flags import flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.cli.settings import format_window
 from nexi.config import Config, hide_password, load_config

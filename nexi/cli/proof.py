@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from nexi.cli.exits import EXIT_FAILURE
-from nexi.cli.options import HELP, flag, json_option
+from nexi.cli.flags import HELP, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import ConfigError
+from nexi.files import expand_home
 from nexi.output import clean_line, print_json, write
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _install_command(model: str, yes: bool, mirror: str, as_json: bool) -> None:
     """
     from nexi.app.pair_models import find_published, grade_model, install_model
 
-    folder = Path(model).expanduser().resolve()
+    folder = expand_home(model).resolve()
     is_folder = folder.is_dir()
     if not is_folder:
         published = find_published(model)

@@ -1,17 +1,24 @@
 """The interactive prompt: questions, follow-ups and slash commands in one session.
 
-`prompt.py` reads the input. A search that is stopped or fails returns to the prompt; only leaving it, or SIGTERM, ends it.
+A search that is stopped or fails returns to the prompt; only leaving it, or SIGTERM, ends it. At the end input is read, with a
+line editor on a capable terminal, else line by line. Neither blocks a signal: Ctrl-C clears the line, SIGTERM cancels the
+calling task.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -25,22 +32,26 @@ from nexi.app.research_state import ResearchState
 from nexi.cli.delivery import answer_text, copy_answer, deliver_report, print_next_steps, write_text
 from nexi.cli.evidence import browser_address, open_browser, select_sources, show_evidence
 from nexi.cli.exits import EXIT_CANCELLED, EXIT_TERMINATED, Interrupts, handle_signal
-from nexi.cli.flags import AskFlags
+from nexi.cli.flags import FOCUS_KINDS, AskFlags
 from nexi.cli.history import DEFAULT_LISTED, _show_last_n
-from nexi.cli.options import FOCUS_KINDS
-from nexi.cli.prompt import open_prompt
 from nexi.cli.research import describe_choices, narrow_by_reply
-from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, warn_without_model
+from nexi.cli.runner import follow_run, load_terminal_config, open_screen, run_request, warn_without_model
 from nexi.cli.runs import export_answer
 from nexi.cli.settings import run_setup
 from nexi.cli.templates import apply_template
 from nexi.config import EFFORT_LEVELS, Config, is_dumb_terminal
 from nexi.errors import NexiError, StoreError
 from nexi.events import RunFinished
+from nexi.files import expand_home, lines_from_end, make_private_directory, replace_file
 from nexi.output import Screen, clean_line, cost_text, print_failure, print_note, print_sources, print_success, write
 from nexi.output.proof import support_by_source
 from nexi.types import Message
 from nexi.urls import is_web_url
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.output import Output as EditorOutput
 
 EXIT_WORDS = ("exit", "quit", "q", "/exit", "/quit", "/q")
 HELP_WORDS = ("help", "h", "/help", "/h", "/?")
@@ -50,6 +61,9 @@ GREETING = "Ask a question. Type help for commands, exit to quit."
 HELP = "\n  ".join(("Type a question or a follow-up. Ctrl-C stops a search, Alt-Enter inserts a line break.", *_LINES))
 MAX_NAME_WORDS = 8
 MAX_COPIES = 99
+PROMPT = "nexi> "
+MAX_HISTORY_LINES = 1000
+MAX_INPUT_CHARS = 20_000
 
 
 def _interactive_mode(flags: AskFlags) -> None:
@@ -68,8 +82,7 @@ async def _answer_lines(config: Config, flags: AskFlags, interrupts: Interrupts)
     plain = flags.output.plain or is_dumb_terminal()
     with handle_signal(signal.SIGINT, lambda: None):  # ignore a Ctrl-C between a search and the prompt
         async with _Conversation(config, flags, interrupts) as conversation:
-            status = conversation.status_line
-            prompt = open_prompt(list(SLASH_COMMANDS), config.root / "repl_history", plain=plain, status=status)
+            prompt = open_prompt(config.root / "repl_history", conversation.status_line, plain=plain)
             while True:
                 try:
                     line = (await prompt.read()).strip()
@@ -168,7 +181,7 @@ class _Conversation:
     async def _ask_question(self, question: str) -> None:
         """Search and show the answer. Ctrl-C ends the search, not the conversation."""
         self._ask_again, self._question, self._earlier_messages = self._ask_question, question, list(self._session.messages)
-        screen = answer_screen(self._flags.output)
+        screen = open_screen(self._flags.output)
         request = self._build_request(apply_template(question, self._flags), "search")
         if result := await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             screen.finish(result)
@@ -184,7 +197,7 @@ class _Conversation:
         """Research a question that is clear; follow-ups may refer to the report and cite its sources."""
         self._ask_again, self._question = self._research_narrowed, question
         self._earlier_messages = list(self._session.messages)
-        screen = research_screen(self._flags.output, ResearchState())
+        screen = open_screen(self._flags.output, research=ResearchState())
         request = self._build_request(question, "research")
         if result := await self._run_to_answer(self._nexi.run(request, session=self._session), screen):
             deliver_report(result, self._flags.output._replace(copy=False, output=None), screen, at_prompt=True)
@@ -240,7 +253,7 @@ class _Conversation:
                     self._flags = flags._replace(space="" if value == "none" else self._nexi.spaces().get(value).address)
                 print_success(f"Space: {self._flags.space or 'none'}")
             case "/file":
-                if value not in ("", "none") and not is_web_url(value) and not Path(value).expanduser().exists():
+                if value not in ("", "none") and not is_web_url(value) and not expand_home(value).exists():
                     raise NexiError(f"{value} does not exist", fix="type /file PATH with a file, a folder or a URL")
                 if value:
                     self._flags = flags._replace(files=() if value == "none" else (*flags.files, value))
@@ -301,7 +314,7 @@ class _Conversation:
         stem = "-".join(re.findall(r"[^\W_]+", self._question.lower())[:MAX_NAME_WORDS])[:60] or "answer"
         names = (f"{stem}.md", *(f"{stem}-{n}.md" for n in range(2, MAX_COPIES)))
         free_path = next((path for file in names if not (path := Path(file)).exists()), Path(names[0]))
-        path = Path(name).expanduser() if name else free_path
+        path = expand_home(name) if name else free_path
         try:
             write_text(path, text)
         except (OSError, ValueError) as error:
@@ -319,3 +332,183 @@ def _parse_number(word: str, example: str) -> int:
     if not (word.isascii() and word.isdigit() and int(word)):
         raise NexiError(f"{word!r} is not a number" if word else "missing number", fix=f"type {example}")
     return int(word)
+
+
+def open_prompt(history: Path, status: Callable[[], str], *, plain: bool) -> _EditingPrompt | _LinePrompt:
+    """Open a line editor with a status bar if the terminal allows it, else read plain lines."""
+    can_edit = not plain and sys.stdin.isatty() and sys.stderr.isatty()
+    return _EditingPrompt(history, status) if can_edit else _LinePrompt()
+
+
+class _EditingPrompt:
+    """prompt_toolkit, drawing on stderr, so that stdout has answers only; falls back to plain lines if it fails."""
+
+    def __init__(self, history: Path, status: Callable[[], str]) -> None:
+        self._history, self._status = history, status
+        self._session: PromptSession[str] | None = None
+        self._plain: _LinePrompt | None = None
+
+    async def read(self) -> str:
+        if self._plain:
+            return await self._plain.read()
+        try:
+            self._session = self._session or _create_session(self._history, self._status)
+            with _cancel_on_sigterm():
+                return await self._session.prompt_async(set_exception_handler=False)
+        except EOFError:
+            raise
+        except Exception:  # noqa: BLE001 - the edge of a library that meets every terminal there is
+            self._plain = _LinePrompt()
+            return await self._plain.read()
+
+
+def _create_session(history: Path, status: Callable[[], str]) -> PromptSession[str]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.history import History
+    from prompt_toolkit.shortcuts import CompleteStyle
+    from prompt_toolkit.styles import Style
+
+    class InputHistory(History):
+        """Earlier input, in a private file; works without one if the disk refuses."""
+
+        def load_history_strings(self) -> Iterable[str]:
+            return _read_inputs(history)
+
+        def store_string(self, string: str) -> None:
+            _save_input(history, string)
+
+    return PromptSession(
+        PROMPT,
+        multiline=True,
+        prompt_continuation=lambda width, line, is_wrapped: "" if is_wrapped else "... ".rjust(width),
+        key_bindings=_key_bindings(),
+        history=InputHistory(),
+        completer=WordCompleter(list(SLASH_COMMANDS), sentence=True),
+        complete_style=CompleteStyle.READLINE_LIKE,
+        complete_while_typing=False,
+        bottom_toolbar=status,
+        style=Style([("bottom-toolbar", "noreverse dim")]),  # dim text suits light and dark backgrounds
+        output=_create_output(),
+    )
+
+
+def _create_output() -> EditorOutput:
+    """The output of the line editor, which does not query the cursor: a late reply would look typed."""
+    from prompt_toolkit.output import create_output
+
+    if sys.platform == "win32":
+        return create_output(stdout=sys.stderr)
+    from prompt_toolkit.data_structures import Size
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    def size() -> Size:
+        columns, rows = os.get_terminal_size(sys.stderr.fileno())
+        return Size(rows or 24, columns or 80)
+
+    class Output(Vt100_Output):
+        def get_rows_below_cursor_position(self) -> int:
+            return 1  # the line editor shows a status bar only if it knows of a row below
+
+    return Output(sys.stderr, size, enable_cpr=False)
+
+
+def _key_bindings() -> KeyBindings:
+    """Enter sends, Alt-Enter inserts a line break, Ctrl-C clears; line breaks in pasted text do not send."""
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _send(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _break(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-c")
+    @keys.add("<sigint>")
+    def _clear(event: KeyPressEvent) -> None:
+        event.current_buffer.reset()
+
+    return keys
+
+
+def _read_inputs(path: Path) -> Iterator[str]:
+    """Yield earlier inputs, latest first; skip damaged lines."""
+    with suppress(OSError):
+        for line in islice(lines_from_end(path), MAX_HISTORY_LINES + 1):
+            try:
+                text = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(text, str) and text:
+                yield text
+
+
+def _save_input(path: Path, text: str) -> None:
+    """Add an input to the file, which keeps the latest, one JSON string per line."""
+    latest = [text[:MAX_INPUT_CHARS], *_read_inputs(path)][:MAX_HISTORY_LINES]
+    with suppress(OSError):
+        make_private_directory(path.parent)
+        replace_file(path, "".join(json.dumps(item) + "\n" for item in reversed(latest)).encode())
+
+
+class _LinePrompt:
+    """Reads lines, "" for a cleared one; raises EOFError when the user leaves, as the other prompt does."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+        self._ended = False
+
+    async def read(self) -> str:
+        write(PROMPT, sys.stderr)
+        with _cancel_on_sigterm():
+            try:
+                while b"\n" not in self._waiting and not self._ended:
+                    piece = await _next_bytes()
+                    self._ended = not piece
+                    self._waiting += piece
+            except _ClearedError:
+                write("\n", sys.stderr)
+                return ""
+        if not self._waiting:
+            raise EOFError
+        line, _, rest = bytes(self._waiting).partition(b"\n")
+        self._waiting[:] = rest
+        return line.decode("utf-8", "replace")
+
+
+class _ClearedError(Exception):
+    """Ctrl-C at the prompt."""
+
+
+async def _next_bytes() -> bytes:
+    """Read the next bytes of stdin; b"" at its end."""
+    loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: Exception | None = None) -> None:
+        if not ready.done():
+            ready.set_exception(error) if error else ready.set_result(None)
+
+    try:
+        loop.add_reader(fd, settle)
+    except (NotImplementedError, OSError):  # this loop cannot watch this kind of file
+        line: str = await asyncio.to_thread(sys.stdin.readline)
+        return line.encode("utf-8", "replace")
+    try:
+        with handle_signal(signal.SIGINT, lambda: settle(_ClearedError())):
+            await ready
+    finally:
+        loop.remove_reader(fd)
+    return os.read(fd, 65536)
+
+
+@contextmanager
+def _cancel_on_sigterm() -> Iterator[None]:
+    """Cancel the calling task on SIGTERM, so that the terminal is restored."""
+    task = asyncio.current_task()
+    with handle_signal(signal.SIGTERM, task.cancel if task else lambda: None):
+        yield

@@ -1,22 +1,27 @@
-"""One run at the terminal: the config and the request that the flags stand for, and a screen that follows the run."""
+"""One run at the terminal: the config and the request that the flags stand for, and a screen that follows the run.
+
+Keys typed while a run goes on would land in the status region: they are hidden and wait for the next prompt. Ctrl-C and its
+like stay signals, and the terminal state is restored on fatal ones.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
-import time
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nexi import app, output
 from nexi.app.folders import with_project
-from nexi.cli.keys import KeyEcho, hide_keys
 from nexi.cli.templates import system_prompt_of
 from nexi.config import EXTRACTIVE, Config, load_config
 from nexi.errors import ConfigError, StoppedError
 from nexi.events import Event
-from nexi.output import is_tty, print_note, print_warning, set_plain_mode, write
+from nexi.output import is_tty, print_note, print_warning, set_plain_mode, takes_colors, write
 
 if TYPE_CHECKING:
     from nexi.app.request import RunMode
@@ -28,6 +33,9 @@ T = TypeVar("T")
 MAX_STDIN_BYTES = 4_000_000
 MAX_PIPED_CHARS = 50_000
 PIPE_PAUSE_S = 2.0
+LOCAL_MODES = 3  # the place of the flags with ECHO among the attributes of a terminal
+SHOW_CURSOR = b"\x1b[?25h"
+FORWARDED_SIGNALS = ("SIGHUP", "SIGQUIT", "SIGTSTP")  # without another handler during a search
 
 
 def run_with_nexi(work: Callable[[app.Nexi], Coroutine[Any, Any, T]], config: Config | None = None) -> T:
@@ -106,16 +114,10 @@ def run_request(flags: AskFlags, question: str, mode: RunMode = "search") -> app
     )
 
 
-def answer_screen(flags: OutputFlags, *, stream: bool = True) -> output.Screen:
-    return output.Screen(verbose=flags.verbose, quiet=flags.as_json, stream=stream and not flags.no_stream, usage=flags.usage)
-
-
-def research_screen(flags: OutputFlags, state: ResearchState) -> output.Screen:
-    """The screen of a research run: a panel of its researchers, and always a summary."""
-    from nexi.output.panel import panel_for
-
-    panel = panel_for(flags.verbose, flags.as_json, state, time.monotonic)
-    return output.Screen(verbose=flags.verbose, quiet=flags.as_json, stream=not flags.no_stream, usage=True, progress=panel)
+def open_screen(flags: OutputFlags, *, stream: bool = True, research: ResearchState | None = None) -> output.Screen:
+    """The screen of a run; that of research has a panel of its researchers, and always a summary."""
+    streams = stream and not flags.no_stream
+    return output.Screen(verbose=flags.verbose, quiet=flags.as_json, stream=streams, usage=flags.usage, research=research)
 
 
 async def follow_run(
@@ -154,3 +156,95 @@ def warn_without_model(config: Config, model: str = "") -> None:
     config = config.override(model=model) if model else config
     if config.endpoint("answer").is_extractive and config.model != EXTRACTIVE:
         print_note("No model is configured: the built-in extractive model answers with passages. Add one: nexi config setup")
+
+
+class KeyEcho:
+    """Whether typed keys are shown while a run goes on: here always, on a terminal only while the user is prompted."""
+
+    @contextmanager
+    def show_keys(self) -> Iterator[None]:
+        yield
+
+
+@contextmanager
+def hide_keys() -> Iterator[KeyEcho]:
+    """Show no keys inside the block; does nothing without a terminal or outside the main thread."""
+    fd = _terminal_fd()
+    if fd is None:
+        yield KeyEcho()
+        return
+    with _TerminalEcho(fd) as echo:
+        yield echo
+
+
+def _terminal_fd() -> int | None:
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        return None
+    for stream in (sys.stderr, sys.stdout):
+        with suppress(OSError, ValueError):
+            if stream is not None and os.isatty(stream.fileno()):
+                return stream.fileno()
+    return None
+
+
+class _TerminalEcho(KeyEcho):
+    """Turns the echo of one terminal off inside the block."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._before: list[Any] | None = None
+        self._handlers: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._disable_echo()
+        for number in (getattr(signal, name) for name in FORWARDED_SIGNALS if self._before):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                self._handlers[number] = signal.signal(number, self._forward_signal)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self._restore_echo()
+
+    @contextmanager
+    def show_keys(self) -> Iterator[None]:
+        self._restore_echo()
+        try:
+            yield
+        finally:
+            self._disable_echo()
+
+    def _disable_echo(self) -> None:
+        """Turn echo off, unless in the background: the system would stop the job for changing its terminal."""
+        import termios
+
+        with suppress(OSError, termios.error):
+            if self._is_foreground():
+                attributes = termios.tcgetattr(self._fd)
+                self._before = self._before or [*attributes]
+                attributes[LOCAL_MODES] &= ~termios.ECHO
+                termios.tcsetattr(self._fd, termios.TCSANOW, attributes)
+
+    def _restore_echo(self) -> None:
+        if self._before is None:
+            return
+        import termios
+
+        with suppress(OSError, termios.error):  # the terminal may be gone
+            if self._is_foreground():
+                termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
+
+    def _is_foreground(self) -> bool:
+        return os.tcgetpgrp(self._fd) == os.getpgrp()
+
+    def _forward_signal(self, number: int, _: object) -> None:
+        """Restore the terminal, then let the signal act; after SIGTSTP the search continues here."""
+        self._restore_echo()
+        with suppress(OSError):  # the terminal may be gone
+            if takes_colors(sys.stderr) and self._is_foreground():
+                os.write(self._fd, SHOW_CURSOR)  # the status line hid it and cannot show it again
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        signal.signal(number, self._forward_signal)
+        self._disable_echo()

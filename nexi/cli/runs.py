@@ -17,12 +17,11 @@ from nexi.app.history import open_runs
 from nexi.cli.completion import complete_run
 from nexi.cli.delivery import deliver_report, output_path, print_next_steps, write_answer, write_export
 from nexi.cli.exits import Interrupts, exit_unless_answered
-from nexi.cli.flags import parse_flags
-from nexi.cli.options import COUNT, HELP, MORE_THAN_ZERO, flag, json_option, screen_options
-from nexi.cli.runner import answer_screen, follow_run, load_terminal_config, research_screen, run_request, run_with_nexi
+from nexi.cli.flags import COUNT, HELP, MORE_THAN_ZERO, flag, json_option, parse_flags, screen_options
+from nexi.cli.runner import follow_run, load_terminal_config, open_screen, run_request, run_with_nexi
 from nexi.config import load_config
 from nexi.events import AgendaSet, RunFinished, find_end
-from nexi.files import is_existing_file
+from nexi.files import expand_home, is_existing_file
 from nexi.output import answer_json, print_json, print_note, print_success, print_warning, write
 from nexi.ports import RunStore
 from nexi.text.controls import clean_line
@@ -111,10 +110,9 @@ def _resume_command(run_id: str, **options: Any) -> None:
         output_path(flags.output)  # fail before anything is spent
         log = open_runs(config).open_log(run_id)
         facts = log.bare_facts
-        if facts and getattr(facts[0], "mode", "") == "research":
-            screen = research_screen(flags.output, fold(() if log.has_ended else facts))
-        else:
-            screen = answer_screen(flags.output)
+        is_research = bool(facts) and getattr(facts[0], "mode", "") == "research"
+        state = fold(() if log.has_ended else facts) if is_research else None
+        screen = open_screen(flags.output, research=state)
         changes = replace(run_request(flags, ""), door="")  # no server: who resumes by hand has settled its plan
         result = run_with_nexi(lambda nexi: follow_run(nexi.resume(run_id, changes=changes), screen, interrupts), config)
         if result.id != run_id:
@@ -189,7 +187,7 @@ def _export_command(run_id: str, bundle: bool, form: str | None, sources: str | 
         raise click.UsageError(f"--sources takes numbers like 1,3, not {wrong[:40]!r}")
     if form:
         return asyncio.run(export_answer(open_runs(load_config()), run_id, form, output, [int(part) for part in numbers]))
-    path = Path(output or f"nexi-run-{run_id}.tar.gz").expanduser()
+    path = expand_home(output or f"nexi-run-{run_id}.tar.gz")
     pages = write_bundle(open_runs(load_config()), run_id, path, secrets_of(load_config()))
     return print_success(f"Saved the run and its {pages} texts to {path}.")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import asdict
 
-from nexi.cli.options import HELP, flag, json_option
+from nexi.cli.flags import HELP, flag, json_option
 from nexi.config import Config, load_config
 from nexi.output import print_json, print_note, write
 

@@ -9,7 +9,7 @@ import click
 
 from nexi.app.owner_token import OwnerToken
 from nexi.cli.evidence import open_browser
-from nexi.cli.options import COUNT, HELP, LOG_LEVELS, flag
+from nexi.cli.flags import COUNT, HELP, LOG_LEVELS, flag
 from nexi.config import load_config
 from nexi.errors import ConfigError
 from nexi.output import print_note, print_warning, write

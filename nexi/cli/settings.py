@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from nexi import config as configuration
-from nexi.cli.options import json_option
+from nexi.cli.flags import json_option
 from nexi.config import Config, ModelOffer, change_config, load_config, nexi_home, read_file_settings
 from nexi.errors import ConfigError
 from nexi.output import print_json, print_note, print_success, print_warning, write

@@ -10,7 +10,7 @@ import msgspec
 
 from nexi import app
 from nexi.cli.completion import complete_space
-from nexi.cli.options import HELP, combine_options, flag, json_option
+from nexi.cli.flags import HELP, combine_options, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import clean_line, clean_text, print_json, print_success, print_warning, write
 from nexi.types import Space, StoredSource

@@ -9,8 +9,8 @@ import click
 
 from nexi.cli.delivery import write_export
 from nexi.cli.exits import EXIT_NOT_ANSWERED, report_errors
+from nexi.cli.flags import HELP, MORE_THAN_ZERO, cost_options, flag, json_option
 from nexi.cli.knowledge import open_progress
-from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.output import write
 

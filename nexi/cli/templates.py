@@ -9,8 +9,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from nexi.cli.flags import AskFlags
-from nexi.cli.options import json_option
+from nexi.cli.flags import AskFlags, json_option
 from nexi.config import nexi_home
 from nexi.errors import ConfigError
 from nexi.files import is_existing_file

@@ -12,11 +12,11 @@ import click
 from nexi import app
 from nexi.cli.delivery import write_export
 from nexi.cli.exits import EXIT_CONTRADICTED, EXIT_NOT_VERIFIED, report_errors
-from nexi.cli.options import HELP, MORE_THAN_ZERO, cost_options, flag, json_option
+from nexi.cli.flags import HELP, MORE_THAN_ZERO, cost_options, flag, json_option
 from nexi.cli.runner import run_with_nexi
 from nexi.config import load_config
 from nexi.errors import StoreError
-from nexi.files import is_existing_path
+from nexi.files import expand_home, is_existing_path
 from nexi.output import write
 from nexi.urls import is_web_url
 
@@ -61,7 +61,7 @@ def _verify_command(
       nexi verify --audit report.md --format html -o audit.html
     """
     from nexi.exports import export_verification
-    from nexi.output.verification import verification_json, verification_markdown
+    from nexi.output.proof import verification_json, verification_markdown
 
     form_by_suffix = {".json": "json", ".html": "html", ".htm": "html"}
     form = form or ("json" if as_json else form_by_suffix.get(Path(output or "").suffix.lower(), "md"))
@@ -97,7 +97,7 @@ def _read_target(target: str) -> app.Target:
 
     if is_web_url(target):
         return app.Target(url=target.strip())
-    path = Path(target).expanduser()
+    path = expand_home(target)
     try:
         if target == "-":
             return app.Target(text=sys.stdin.buffer.read().decode("utf-8", "replace"))

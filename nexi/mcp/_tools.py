@@ -26,9 +26,9 @@ from nexi.errors import BackendError, QuestionError, ResearchError
 from nexi.events import Event
 from nexi.mcp import _views
 from nexi.mcp._resources import export_file, read_run
+from nexi.output.proof import verification_json, verification_markdown
 from nexi.output.status import detail_of, progress_of, status_of
 from nexi.output.value_table import table_json, table_markdown
-from nexi.output.verification import verification_json, verification_markdown
 from nexi.text.controls import clean_line
 from nexi.types import Query
 from nexi.urls import is_web_url

@@ -15,8 +15,8 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from nexi.output._sources import site_of
 from nexi.output.blocks import BlockStream
+from nexi.output.proof import site_of
 from nexi.text.controls import clean_line, clean_text
 from nexi.types import Source
 from nexi.urls import is_note_link

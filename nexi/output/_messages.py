@@ -127,8 +127,7 @@ def answer_json(result: RunResult, question: str = "") -> dict[str, Any]:
     """The versioned object that `--json` prints; the question as it was typed, else as the run's log has it."""
     from nexi.answers.answered import list_readings
     from nexi.answers.papers import group_works
-    from nexi.output._sources import conflict_json, source_json
-    from nexi.output.proof import review_json
+    from nexi.output.proof import conflict_json, review_json, source_json
 
     end, works = result.finished, group_works(result.answer.sources)
     readings = list_readings(result.answer.text, result.answer.answered)

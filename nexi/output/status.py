@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from nexi import events
-from nexi.output._sources import site_of
+from nexi.output.proof import site_of
 from nexi.text.controls import clean_line
 from nexi.urls import hit_key
 

@@ -89,7 +89,8 @@ def _table_csv(table: ValueTable) -> str:
     writer.writerow(["document", "date", *(f"{c.text}{more}" for c in table.columns for more in ("", " (quote)", " (date)"))])
     for row in table.rows:
         cells = [part for cell in row.cells for part in (cell.value if cell.is_stated else "", cell.quote, _date_of(row, cell))]
-        writer.writerow([_as_text(part) for part in (row.name, row.date, *cells)])
+        parts = (row.name, row.date, *cells)
+        writer.writerow([f"'{p}" if p.startswith(_FORMULA_START) and not _NUMERIC.match(p) else p for p in parts])
     return out.getvalue()
 
 
@@ -132,10 +133,6 @@ def _date_of(row: Row, cell: Cell) -> str:
 
 def _markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _as_text(part: str) -> str:
-    return f"'{part}" if part.startswith(_FORMULA_START) and not _NUMERIC.match(part) else part
 
 
 def _render_sheet(rows: Sequence[Sequence[str]]) -> str:

@@ -1,16 +1,18 @@
-"""Chooses services for a question by cheap features: its words, its names, its marks, its language, and its vector. Pure.
+"""Chooses services for a question by cheap features: its words, its names, its marks, its language, and its vector.
 
 A question has a kind for each cue that it shows; the services of the strongest kinds are asked first, and the general web
-beside them, since a guess may be wrong.
+beside them, since a guess may be wrong. At the end they are asked at once by a function that knows them and the network.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -19,10 +21,12 @@ from msgspec.structs import replace
 from nexi.routing.table import SERVICES
 from nexi.text.languages import LANGUAGES, detect_language, strip_question_words
 from nexi.text.words import STOP, find_names, read_word_sets
-from nexi.types import Query
+from nexi.types import Failure, Query, SearchOutcome, ServiceAnswer
 from nexi.urls import find_urls, host_of
 
 MAX_SERVICES = 4  # asked at once
+MAX_ASKED = 10  # with all that replace one another
+MAX_LATE_S = 3.0  # how long the others are waited for after the first answer with hits
 MAX_KEYWORDS = 10
 MAX_WORDS = 24
 MEANING_WEIGHT = 8.0  # of a rate of 1, against the words
@@ -233,3 +237,50 @@ def rate_kinds(vector: Sequence[float]) -> Mapping[str, float]:
     differences = [value - part * weights.scale for value, part in zip(vector, mean, strict=True)]
     rates = (sum(value * part for value, part in zip(differences, row, strict=True)) * weights.scale for row in rows)
     return dict(zip(weights.kinds, rates, strict=True))
+
+
+async def ask_services(
+    route: Route, ask: Callable[[Choice], Coroutine[Any, Any, SearchOutcome]], *, max_late_s: float = MAX_LATE_S
+) -> list[tuple[ServiceAnswer, SearchOutcome]]:
+    """What each service said, in the order of the route; those that are late once there are hits are not waited for."""
+    reserve = list(route.reserve)
+    order: list[Choice] = []
+    answers: dict[str, SearchOutcome] = {}
+    loop = asyncio.get_running_loop()
+    late_at: float | None = None
+    async with asyncio.TaskGroup() as group:
+        running: dict[asyncio.Task[SearchOutcome], Choice] = {}
+
+        def start(choice: Choice) -> None:
+            order.append(choice)
+            running[group.create_task(ask(choice))] = choice
+
+        for choice in route.first:
+            start(choice)
+        while running:
+            seconds_left = None if late_at is None else max(0.0, late_at - loop.time())
+            finished_tasks, _ = await asyncio.wait(running, timeout=seconds_left, return_when=asyncio.FIRST_COMPLETED)
+            fresh = [(running.pop(task), task.result()) for task in [*running] if task in finished_tasks]
+            answers |= {choice.service: outcome for choice, outcome in fresh}
+            if late_at is None and any(outcome.hits for _, outcome in fresh):
+                late_at = loop.time() + max_late_s
+            for choice, outcome in fresh:
+                # A service that failed is replaced; one that has nothing only while no other has anything.
+                is_lacking = not answers[choice.service].backend or not any(answer.hits for answer in answers.values())
+                if not outcome.hits and reserve and len(order) < MAX_ASKED and is_lacking:
+                    # By one that was chosen for the same reason, so that the general web stays asked.
+                    start(reserve.pop(next((n for n, other in enumerate(reserve) if other.reason == choice.reason), 0)))
+            if not finished_tasks:
+                for task in running:
+                    task.cancel()
+                break
+    outcomes = [(choice, answers.get(choice.service)) for choice in order]
+    return [(_describe_answer(choice, outcome), outcome or SearchOutcome("")) for choice, outcome in outcomes]
+
+
+def _describe_answer(choice: Choice, outcome: SearchOutcome | None) -> ServiceAnswer:
+    if outcome is None:
+        return ServiceAnswer(choice.service, choice.reason, 0, "late", "the others had answered, so it was not waited for")
+    failures = () if outcome.hits else outcome.failures
+    failure = next((f for f in failures if f.code != "filter_ignored"), Failure("", "", ""))
+    return ServiceAnswer(choice.service, choice.reason, len(outcome.hits), failure.code, failure.message)

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from nexi.app import RunLimits, TableRequest, Target, VerifyRequest
 from nexi.exports import export_verification
-from nexi.output.verification import verification_json, verification_markdown
+from nexi.output.proof import verification_json, verification_markdown
 from nexi.urls import is_web_url
 from nexi.web.contract import Contract
 from nexi.web.payload import bad_request, read_body, told_reply

@@ -16,7 +16,7 @@ from nexi.app.verification import MAX_GROUP, MAX_SEARCHES
 from nexi.checking.quiz import Grade, packaged_quiz
 from nexi.config import Config
 from nexi.errors import LLMError, NoEvidenceError
-from nexi.output.verification import verification_json, verification_lines
+from nexi.output.proof import verification_json, verification_lines
 from nexi.testing import FakeWeb, ScriptedLLM
 from nexi.types import Page, Paper, Reply, Verdict
 

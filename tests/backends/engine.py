@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nexi.backends.container._patience import Patience, Time
-from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult, Runner
+from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult, Patience, Runner, Time
 
 IMAGE = "docker.io/searxng/searxng:latest"
 

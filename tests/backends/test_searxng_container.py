@@ -20,11 +20,18 @@ from msgspec.structs import replace
 
 from nexi.app import Nexi
 from nexi.app.factory import container_options
-from nexi.backends.container import ContainerStatus, Lifecycle, Options
-from nexi.backends.container._patience import Patience, Time
-from nexi.backends.container._state import State, User, decode_state, process_began
-from nexi.backends.container.backend import FAILED_FOR_S, ContainerBackend
-from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult, Runner, image_reference
+from nexi.backends.container import (
+    FAILED_FOR_S,
+    ContainerBackend,
+    ContainerStatus,
+    Lifecycle,
+    Options,
+    State,
+    User,
+    decode_state,
+    process_began,
+)
+from nexi.backends.container.engine import TOOK_TOO_LONG, CommandResult, Patience, Runner, Time, image_reference
 from nexi.config import Config
 from nexi.errors import BackendError, ConfigError, StoreError
 from nexi.types import Hit, Query

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nexi.app import Nexi, QuietEmit
-from nexi.backends.searxng_instances import SearxngInstances
+from nexi.backends.searxng import SearxngInstances
 from nexi.config import Config
 from nexi.errors import BackendError
 from nexi.net.suspensions import FileBreaker

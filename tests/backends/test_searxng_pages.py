@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.backends.searxng import Searxng
-from nexi.backends.searxng_instances import MAX_PAGES, PagedSearxng
+from nexi.backends.searxng import MAX_PAGES, PagedSearxng, Searxng
 from nexi.errors import BackendError
 from nexi.types import Hit, Query
 

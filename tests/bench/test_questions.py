@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.bench.questions import BenchQuestion, _QuestionFile, read_questions
+from nexi.bench import BenchQuestion, _QuestionFile, read_questions
 from nexi.errors import ConfigError, StoreError
 from tests.raising import has_code
 

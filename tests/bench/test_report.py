@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from nexi.bench.questions import BenchQuestion
-from nexi.bench.report import group_figures, render_plot, render_table
-from nexi.bench.results import BenchRow
+from nexi.bench import BenchQuestion, BenchRow, group_figures, render_plot, render_table
 
 QUESTIONS = [
     BenchQuestion("a", "When?", ("1890",), "date"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nexi.bench.results import BenchRow, Results
+from nexi.bench import BenchRow, Results
 from nexi.errors import ConfigError
 from tests.raising import has_code
 

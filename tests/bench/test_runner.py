@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from nexi.app import RunRequest, RunResult
-from nexi.bench.questions import BenchQuestion
-from nexi.bench.results import BenchRow, Results
-from nexi.bench.runner import BenchRunner
+from nexi.bench import BenchQuestion, BenchRow, Results, ask_questions
 from nexi.errors import ConfigError, LLMError, NexiError
 from nexi.events import Fact, RunFailed, RunFinished
 from nexi.runs.session import Session
@@ -58,18 +56,15 @@ class Ended:
         return RunResult("run", Answer("Yes [1]."), end, (), Session())
 
 
-def questions(*names: str) -> list[BenchQuestion]:
-    return [BenchQuestion(name, name, ("yes",)) for name in names]
-
-
-def bench(nexi: Any, results: Results, **settings: Any) -> BenchRunner:
-    return BenchRunner(nexi, results, RunRequest(""), **settings)
+async def bench(nexi: Any, results: Results, *names: str, **settings: Any) -> bool:
+    questions = [BenchQuestion(name, name, ("yes",)) for name in names]
+    return await ask_questions(nexi, questions, results, RunRequest(""), **settings)
 
 
 async def test_every_question_becomes_a_row(tmp_path: Path) -> None:
     nexi, results = Answering(0.5), Results.open(tmp_path / "r.jsonl", ABOUT)
     told: list[str] = []
-    await bench(nexi, results, workers=2, tell=lambda asked, row: told.append(asked.id)).run(questions("a", "b", "c"))
+    await bench(nexi, results, "a", "b", "c", workers=2, tell=lambda asked, row: told.append(asked.id))
     assert sorted(told) == ["a", "b", "c"]
     row = results.rows["a"]
     assert (row.answer, row.pages, row.model_calls, row.tokens, row.cost, row.run, row.error) == (
@@ -88,14 +83,14 @@ async def test_what_has_an_answer_is_not_asked_again_but_what_failed_is(tmp_path
     results.add(BenchRow("a", "done"))
     results.add(BenchRow("b", error="no_evidence: nothing was found"))
     results.add(BenchRow("c", error="timeout: too slow"))
-    await bench(nexi, results).run(questions("a", "b", "c"))
+    await bench(nexi, results, "a", "b", "c")
     assert sorted(nexi.asked) == ["b", "c"]
 
 
 async def test_a_failure_is_a_row_and_the_bench_goes_on(tmp_path: Path) -> None:
     nexi = Answering(0.25, a=LLMError("the model is away", code="unreachable"))
     results = Results.open(tmp_path / "r.jsonl", ABOUT)
-    await bench(nexi, results, workers=1).run(questions("a", "b"))
+    await bench(nexi, results, "a", "b", workers=1)
     row = results.rows["a"]
     assert (row.error, row.cost, row.tokens) == ("unreachable: the model is away", 0.25, 10)
     assert results.rows["b"].answer == "Yes [1]."
@@ -105,13 +100,12 @@ async def test_a_setting_that_is_wrong_ends_it_at_once(tmp_path: Path) -> None:
     nexi = Answering(a=ConfigError("no search service is configured"))
     results = Results.open(tmp_path / "r.jsonl", ABOUT)
     with pytest.raises(ConfigError, check=has_code("config")):
-        await bench(nexi, results, workers=1).run(questions("a", "b"))
+        await bench(nexi, results, "a", "b", workers=1)
     assert (nexi.asked, results.rows) == (["a"], {})
 
 
 async def test_nothing_new_is_asked_once_the_budget_is_spent(tmp_path: Path) -> None:
     nexi, results = Answering(0.4), Results.open(tmp_path / "r.jsonl", ABOUT)
-    work = bench(nexi, results, workers=1, max_cost=1.0)
-    await work.run(questions("a", "b", "c", "d", "e"))
-    assert (nexi.asked, work.is_out_of_budget) == (["a", "b", "c"], True)
+    is_out_of_budget = await bench(nexi, results, "a", "b", "c", "d", "e", workers=1, max_cost=1.0)
+    assert (nexi.asked, is_out_of_budget) == (["a", "b", "c"], True)
     assert [round(b or 0, 1) for b in nexi.budgets] == [1.0, 0.6, 0.2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.bench.scores import Share, _AnswerScore, score_answer, wilson_share
+from nexi.bench import Share, _AnswerScore, score_answer, wilson_share
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from nexi.cli import COMMANDS, MODULES, guide, main, manual
+from nexi.cli import COMMANDS, MODULES, main, manual
 from nexi.history import add_history_entry, create_entry
 from tests.cli.command import Command
 
@@ -100,7 +100,7 @@ def test_every_line_of_a_subcommand_is_its_own_first_sentence() -> None:
 
 def test_every_grouped_option_exists() -> None:
     names = {p.name for p in main.commands["ask"].params} | {"help"}
-    assert {name for group in guide.HEADINGS.values() for name in group} - names == set()
+    assert {name for group in manual.HEADINGS.values() for name in group} - names == set()
 
 
 def test_the_manual_page_is_up_to_date() -> None:

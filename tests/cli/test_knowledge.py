@@ -144,6 +144,16 @@ def test_sources_are_listed_searched_and_forgotten_with_their_real_paths(nexi: C
     assert nexi("sources").out == "Nothing is indexed yet.\n"
 
 
+def test_the_folder_of_a_user_that_does_not_exist_is_a_name_like_any_other(nexi: Command, notes: Path) -> None:
+    nexi("index", "--json", str(notes))
+    done = nexi("sources", "rm", "--json", "~no-such-user/notes")
+    assert (done.code, json.loads(done.out)["code"], done.err) == (1, "not_found", "")
+    assert nexi("sources", "rm", "~no-such-user", str(notes / "boat.md")).out == "1 removed\n"
+    for command in (("verify",), ("proof", "install"), ("-o", "~no-such-user/answer.md")):
+        done = nexi(*command, "~no-such-user/notes")
+        assert (done.code > 0, "Traceback" in done.err) == (True, False)
+
+
 def test_a_source_that_is_an_own_file_is_opened_where_it_is(nexi: Command, notes: Path) -> None:
     nexi("index", "--json", str(notes))
     nexi("--local", "-m", "extractive", "Where does the shed key hang?")

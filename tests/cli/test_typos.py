@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nexi.cli import COMMANDS
-from nexi.cli.guide import _find_meant_command
+from nexi.cli.manual import _find_meant_command
 from rig.terminal import terminal
 from tests.cli.test_bad_input import run
 

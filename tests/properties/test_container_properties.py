@@ -9,9 +9,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nexi.backends.container._state import State, User, decode_state
+from nexi.backends.container import SettingsDraft, State, User, decode_state
 from nexi.backends.container.engine import image_reference
-from nexi.backends.container.settings import SettingsDraft
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),

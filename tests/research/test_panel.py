@@ -21,7 +21,7 @@ from nexi.events import (
     ToolStarted,
     is_fact,
 )
-from nexi.output.panel import _format_change, _format_headline, _format_researcher, _PlainPanel
+from nexi.output.screen import _format_change, _format_headline, _format_researcher, _PlainPanel
 from nexi.research.state import ResearchState, fold
 from nexi.types import StopReason, Usage
 

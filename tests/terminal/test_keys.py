@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from nexi.cli.keys import hide_keys
+from nexi.cli.runner import hide_keys
 from rig.terminal import CTRL_C, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import call_delta, sse

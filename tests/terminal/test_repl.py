@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nexi.cli.exits import EXIT_TERMINATED
-from nexi.cli.prompt import MAX_HISTORY_LINES, _read_inputs, _save_input
+from nexi.cli.repl import MAX_HISTORY_LINES, _read_inputs, _save_input
 from rig.terminal import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, UP, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import Canned

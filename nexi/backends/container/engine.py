@@ -1,6 +1,8 @@
-"""The docker or podman command: the few verbs a container's life needs.
+"""The docker or podman command: the few verbs a container's life needs, and how long a caller waits for them.
 
-Health is not asked of the engine: podman calls a container without a health check "starting" for ever.
+Starting a container runs in a thread, which cannot be cancelled. So everything that waits there asks a Patience: it ends with
+its time, and at once when the caller gives up. Health is not asked of the engine: podman calls a container without a health
+check "starting" for ever.
 """
 
 from __future__ import annotations
@@ -8,16 +10,17 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 from msgspec import Struct
 
-from nexi.backends.container._patience import Patience
 from nexi.errors import BackendError
 
-__all__ = ["ContainerEngine", "Runner", "choose_engine", "image_reference"]
+__all__ = ["ContainerEngine", "Patience", "Runner", "Time", "choose_engine", "image_reference"]
 
 COMMANDS = ("docker", "podman")
 INNER_PORT = 8080
@@ -29,6 +32,38 @@ TOOK_TOO_LONG = 124
 SELINUX = Path("/sys/fs/selinux/enforce")
 _PORT_TAKEN = ("address already in use", "port is already allocated", "ports are not available")
 INSTALL_FIX = "install docker or podman, or set SEARXNG_URL to an instance that runs elsewhere"
+
+
+class Time:
+    """The part of time that is waited for in a thread. Tests have another."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wait(self, given_up: threading.Event, seconds: float) -> None:
+        given_up.wait(seconds)
+
+
+class Patience:
+    def __init__(self, seconds: float, clock: Time, given_up: threading.Event | None = None) -> None:
+        self.seconds, self._clock = seconds, clock
+        self._until = clock.monotonic() + seconds
+        self._given_up = given_up or threading.Event()
+
+    def seconds_left(self) -> float:
+        """Seconds left; none once the caller gave up."""
+        return 0.0 if self._given_up.is_set() else max(0.0, self._until - self._clock.monotonic())
+
+    def give_up(self) -> None:
+        self._given_up.set()
+
+    def pause(self, seconds: float) -> None:
+        """Wait a little, and never beyond the end."""
+        self._clock.wait(self._given_up, min(seconds, self.seconds_left()))
+
+    def at_most(self, seconds: float) -> Patience:
+        """A shorter one, given up together with this one."""
+        return Patience(min(seconds, self.seconds_left()), self._clock, self._given_up)
 
 
 class CommandResult(Struct, frozen=True):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from nexi.app.clock import SystemClock
 from nexi.cli.exits import report_errors
-from nexi.cli.options import HELP
+from nexi.cli.flags import HELP
 from nexi.config import load_config
 from nexi.errors import NexiError
 from nexi.output import print_json, print_note, write

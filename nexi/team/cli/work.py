@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from nexi.cli.exits import report_errors
-from nexi.cli.options import HELP
+from nexi.cli.flags import HELP
 from nexi.config import load_config
 from nexi.output import print_note
 from nexi.team.limits import DEFAULT_DRAIN_S, DEFAULT_WORKER_RUNS

@@ -21,8 +21,7 @@ from nexi.answers.citations import link_citations, strip_sources_section
 from nexi.answers.safe_markdown import make_inert
 from nexi.app.mark_figures import describe_mark
 from nexi.events import AnswerChecked, RunFinished, RunStarted
-from nexi.output.proof import SIGNS, VERDICT_WORDS, describe_evidence, verdict_words
-from nexi.output.verification import verification_lines
+from nexi.output.proof import SIGNS, VERDICT_WORDS, describe_evidence, verdict_words, verification_lines
 from nexi.text.plain import strip_heading_marks
 from nexi.types import STANDINGS, Claim, Conflict, Evidence, Review, Source, StopReason, Usage
 from nexi.web.page.charts import with_charts
