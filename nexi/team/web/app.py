@@ -32,10 +32,9 @@ from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_OPEN_REQUES
 from nexi.team.postgres.limits import PostgresPacing
 from nexi.team.postgres.people import People
 from nexi.team.web import page as team_page
-from nexi.team.web import schedules, shares
-from nexi.team.web.account import AccountDoor
+from nexi.team.web import routes as team_routes
+from nexi.team.web.account import COOKIE, AccountDoor, LoginDoor
 from nexi.team.web.administration import ADMIN_PATH, AdministrationDoor
-from nexi.team.web.login import COOKIE, LoginDoor
 from nexi.types import Principal
 from nexi.web import UNROUTED, build_personal_app, list_error_shapes
 from nexi.web.guard import PAGES, PRINCIPAL, GuardRules, RequestGuard, given_token, matches_any, unauthorized
@@ -151,7 +150,7 @@ class _PersonalApps:
     async def _open_app(self, person: str) -> AsyncIterator[Starlette]:
         nexi, queue = self._team.build_nexi(person), self._team.queue_of(person)
         host = RunHost(nexi, self._metrics, max_runs=self._most_runs, queue=queue)
-        app = build_personal_app(host, more=[*shares.CONTRACT.routes, *schedules.CONTRACT.routes, *team_page.CONTRACT.routes])
+        app = build_personal_app(host, more=[*team_routes.CONTRACT.routes, *team_page.CONTRACT.routes])
         async with app.router.lifespan_context(app):
             yield app
 
