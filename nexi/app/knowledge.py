@@ -57,7 +57,7 @@ class Knowledge:
     async def check_journal(self) -> None:
         """Raise StoreError where a running process writes into a journal that was removed; opens nothing."""
         if self._store is None and not self.is_remote and self._ports.shared.state is None:
-            from nexi.stores.journals import check_journal
+            from nexi.stores.salvage import check_journal
 
             await asyncio.to_thread(check_journal, self.config.knowledge_path)
 

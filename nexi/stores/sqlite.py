@@ -15,13 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import _faults, _reading, salvage
-from nexi.stores._reading import Nearest
-from nexi.stores._schema import MIN_HOLES, prepare_tables
-from nexi.stores._scope import Condition, scope_condition
-from nexi.stores._thread import BUSY_S, READING_KIB, SqliteThread, end_reading, in_transaction
+from nexi.stores import _reading, salvage
+from nexi.stores._connection import BUSY_S, READING_KIB, SqliteThread, damaged_error, end_reading, in_transaction, is_damage
+from nexi.stores._reading import MAX_SCORED, Nearest, WordIndex
+from nexi.stores._schema import MIN_HOLES, Condition, prepare_tables, scope_condition
 from nexi.stores._vectors import FirstPass, VectorReader, VectorWriter
-from nexi.stores._words import MAX_SCORED, WordIndex
 from nexi.stores._writing import StoreTransaction, key_of
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
@@ -58,7 +56,7 @@ class SqliteStore:
     def _refuse_lost_content(self) -> None:
         """Raise StoreError for an emptied file: tables made in it would hide that something was stored here."""
         if salvage.has_lost_content(self._path):
-            raise _faults.damaged_error(self._path, "the file is empty, but the vectors of its passages are still beside it")
+            raise damaged_error(self._path, "the file is empty, but the vectors of its passages are still beside it")
 
     async def aclose(self) -> None:
         self._mapped.close()
@@ -105,7 +103,7 @@ class SqliteStore:
             try:
                 ranking = self._words.search(db, text, count, scope)
             except sqlite3.DatabaseError as error:
-                self._damage = str(error) if _faults.is_damage(error) else ""
+                self._damage = str(error) if is_damage(error) else ""
                 if not self._damage:
                     raise
                 # without the index of words, every text that is left is read

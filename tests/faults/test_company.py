@@ -19,8 +19,8 @@ from nexi.app.documents import OWN_STORE, files_in
 from nexi.app.integrity import list_indexed_urls
 from nexi.errors import StoreError
 from nexi.events import Fact, RunFinished, RunResumed, SourceNumbered, Warned
-from nexi.stores._thread import open_database
-from nexi.stores.journals import check_journal, find_lost_journals
+from nexi.stores._connection import open_database
+from nexi.stores.salvage import check_journal, find_lost_journals
 from nexi.stores.sqlite import SqliteStore
 from nexi.types import Source, Usage
 from tests.faults.company import keep_company
