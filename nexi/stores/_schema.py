@@ -21,12 +21,13 @@ from nexi.errors import StoreError
 from nexi.stores._connection import in_transaction
 from nexi.stores._vectors import VectorWriter, load_numpy
 from nexi.text import stems, terms
-from nexi.types import EVERYTHING, Chunk, Scope
+from nexi.types import EVERYTHING, Chunk, Scope, StoreStats
 
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
 VERSION = 6
 CHUNKS = 65536
 MIN_HOLES = 4096  # below that, empty slots are not worth the copying
+Ranked = list[tuple[int, float]]  # ids of chunks with their scores, best first
 TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the words of the indexes; of another they are made anew
 
 
@@ -172,6 +173,13 @@ def read_meta(db: sqlite3.Connection, key: str) -> str:
 
 def set_meta(db: sqlite3.Connection, key: str, value: str | int) -> None:
     db.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value", (key, value))
+
+
+def read_stats(db: sqlite3.Connection) -> StoreStats:
+    pages = int(db.execute("SELECT count(*) FROM sources").fetchone()[0])
+    chunks, words = db.execute("SELECT coalesce(sum(chunks), 0), coalesce(sum(words), 0) FROM bodies").fetchone()
+    unembedded = int(db.execute("SELECT count(*) FROM unembedded").fetchone()[0])
+    return StoreStats(pages, chunks, words, unembedded, read_meta(db, "embedder"), int(read_meta(db, "dims") or 0))
 
 
 class Condition(Struct, frozen=True):

@@ -25,9 +25,8 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import _connection
-from nexi.stores._reading import Ranked, read_stats
-from nexi.stores._schema import CHUNKS, MIN_HOLES, VERSION, prepare_tables, read_meta, scope_condition, set_meta, version_of
+from nexi.stores import _connection, _schema
+from nexi.stores._schema import CHUNKS, Ranked, read_meta, read_stats, scope_condition, set_meta
 from nexi.stores._vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
 from nexi.stores._writing import StoreTransaction, key_of
 from nexi.text import terms
@@ -199,7 +198,7 @@ def _graft_first_page(path: Path, copy: Path) -> bool:
     """Write a copy of the file, with its journal, that has a first page again; False where that cannot help."""
     # Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only
     # the counters in it are of the file at hand.
-    with closing(_connection.open_database(copy, lambda db: prepare_tables(db, copy))) as new:
+    with closing(_connection.open_database(copy, lambda db: _schema.prepare_tables(db, copy))) as new:
         new.execute("PRAGMA journal_mode=DELETE")
         size = int(new.execute("PRAGMA page_size").fetchone()[0])
     with copy.open("rb") as file:
@@ -224,14 +223,14 @@ def _remove_file(path: Path) -> None:
 
 
 def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
-    with closing(_connection.open_database(path, lambda db: prepare_tables(db, path))) as db:
+    with closing(_connection.open_database(path, lambda db: _schema.prepare_tables(db, path))) as db:
         now = read_stats(db)
     return replace(report, sources=now.sources, chunks=now.chunks, unembedded=now.unembedded)
 
 
 def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
     try:
-        if version_of(db, path) == 0:
+        if _schema.version_of(db, path) == 0:
             return not has_lost_content(path)
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             return False
@@ -262,14 +261,14 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     saved_pages, vectors = _SavedPages(), VectorWriter(path)
     old_vectors = _read_vectors(db, path)
     embedder = _read_or("", lambda: read_meta(db, "embedder"))
-    with closing(_connection.open_database(fresh, lambda new: prepare_tables(new, fresh))) as new:
+    with closing(_connection.open_database(fresh, lambda new: _schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)  # the old vectors are still read
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
-        version = _read_or(VERSION, lambda: int(db.execute("PRAGMA user_version").fetchone()[0]))
+        version = _read_or(_schema.VERSION, lambda: int(db.execute("PRAGMA user_version").fetchone()[0]))
         sources = list(_read_rows(db, "sources", _SOURCE + (_DATES if version >= 6 else "")))
         for start in range(0, len(sources), BATCH_SIZE):
             batch = list(_saved_pages(db, sources[start : start + BATCH_SIZE], bodies, old_vectors, saved_pages))
-            _connection.in_transaction(new, partial(StoreTransaction(new, vectors, MIN_HOLES).put, batch, embedder))
+            _connection.in_transaction(new, partial(StoreTransaction(new, vectors, _schema.MIN_HOLES).put, batch, embedder))
             on_saved(min(start + BATCH_SIZE, len(sources)), len(sources))
         saved_pages.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
         body_count = _read_or(0, lambda: int(read_meta(db, "pages") or 0))  # as the file itself says
@@ -317,14 +316,9 @@ def _journal_files(path: Path) -> tuple[Path, Path]:
     return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
 
 
-def find_lost_journals(path: Path, processes: Path = PROCESSES) -> list[int]:
-    """The processes that hold a removed journal of the store at this path."""
-    return _find_holders(f"{path.resolve()}-wal (deleted)", processes)
-
-
-def check_journal(path: Path) -> None:
-    """Raise StoreError for the first of such processes."""
-    for process in find_lost_journals(path):
+def check_journal(path: Path, processes: Path = PROCESSES) -> None:
+    """Raise StoreError for the first process that holds a removed journal of the store at this path."""
+    for process in _find_holders(f"{path.resolve()}-wal (deleted)", processes):
         fix = (
             f"End it with `kill -9 {process}`: an orderly end could write its old pages over newer ones. Then run "
             "`nexi doctor --repair`, and ask again what it was asked since."

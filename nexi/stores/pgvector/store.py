@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from nexi.errors import StoreError
 from nexi.notices import Notice
 from nexi.stores import _writing
-from nexi.stores._reading import SOURCE_ROW
 from nexi.stores._schema import CHUNKS, reverse_domain, scope_condition
 from nexi.stores._vectors import other_embedder
 from nexi.stores.pgvector._words import ARRAY_COLUMNS, ReadCollection, Rows, StatementRunner, Values, WordSearch, count_terms
+from nexi.stores.sqlite import SOURCE_ROW
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 T = TypeVar("T")
