@@ -13,9 +13,9 @@ from nexi.app.gate import ModelGate
 from nexi.config import Config
 from nexi.errors import StoreError
 from nexi.install import install_command
+from nexi.knowledge.agentic import VARIABLES, KnowledgeSettings
 from nexi.knowledge.indexing import Indexer, embedded_text
 from nexi.knowledge.retrieval import Retriever
-from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
 from nexi.ports import Emit, KnowledgeStore
 from nexi.types import EVERYTHING, Chunk, Page, Passage, Scope, StoredSource
 

@@ -16,7 +16,6 @@ from msgspec import Struct
 from nexi.errors import LLMError
 from nexi.events import Judged, Warned
 from nexi.knowledge import coverage
-from nexi.knowledge.settings import REFINER_TEMPERATURE
 from nexi.notices import Notice
 from nexi.ports import LLM, Emit
 from nexi.prompts import render
@@ -33,6 +32,7 @@ ATTEMPTS = 2
 PASSAGE_CHARS = 1_500
 SNIPPET_CHARS = 300
 MAX_TOKENS = 700
+REFINER_TEMPERATURE = 0.5
 QUERIES = (2, 3)
 HINTS = (1, 3)
 _PROMPTS = {"completeness": "completeness", "urls": "url_ranking", "queries": "query_refinement", "hints": "search_hints"}
