@@ -179,7 +179,7 @@ class Indexer:
         return reports
 
     async def _in_context(self, page: Page, chunks: tuple[Chunk, ...]) -> tuple[tuple[Chunk, ...], tuple[str, ...]]:
-        """The chunks with a line of context each, where a model wrote one, and what is said of those that are stored without."""
+        """The chunks with a line of context each, where a model wrote one, and what is said of those without."""
         llm = self.context_llm
         if llm is None:
             return chunks, ()
