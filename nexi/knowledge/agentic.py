@@ -22,7 +22,7 @@ from nexi.errors import ConfigError, FetchError, QuestionError, StoreError
 from nexi.events import Warned
 from nexi.knowledge.coverage import find_bridge, find_open_parts, score_next_hop
 from nexi.knowledge.indexing import Indexer, IndexReport
-from nexi.knowledge.judge import TOP, AgenticJudge, Metadata
+from nexi.knowledge.judge import TOP, AgenticJudge
 from nexi.knowledge.retrieval import Retriever
 from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
@@ -148,12 +148,7 @@ class AgenticSearch:
             if new_pages:
                 queries = [self.current]
                 if self.settings.use_search_hints:  # in the words of the pages that were just stored
-                    about = []
-                    for page in new_pages:
-                        languages = page.code_languages or tuple(count_code_blocks(page.text))
-                        headings = page.headings or tuple(headings_of(page.text))
-                        about.append(Metadata(page.title, page.description, headings, languages))
-                    queries += await self.judge.hint(self.query, about)
+                    queries += await self.judge.hint(self.query, new_pages)
                 await self._check_store(queries)
             if self._is_enough() and not self._open_part():
                 break
