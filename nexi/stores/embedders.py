@@ -81,7 +81,9 @@ class StaticEmbedder:
         np = load_numpy()
         if self._loaded is None:
             try:
-                loaded_pieces = Pieces.read(_only_file(self._folder, "tokenizers/*.json"))
+                model = json.loads(_only_file(self._folder, "tokenizers/*.json").read_text(encoding="utf-8"))["model"]
+                merges = (merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"])
+                loaded_pieces = Pieces(model["vocab"], merges)
                 header, start = _read_header(self._weights)
                 place = start + int(header["data_offsets"][0])
                 table = np.memmap(self._weights, header["kind"], "r", place, tuple(header["shape"])).view(np.ndarray)
@@ -134,12 +136,6 @@ class Pieces:
         self._ranks = {pair: rank for rank, pair in enumerate(merges)}
         self._unknown = numbers.get("<unk>", 0)
         self._words: dict[str, tuple[int, ...]] = {}
-
-    @classmethod
-    def read(cls, path: Path) -> Pieces:
-        """Raises OSError, ValueError or KeyError where the file is not what it should be."""
-        model = json.loads(path.read_text(encoding="utf-8"))["model"]
-        return cls(model["vocab"], (merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]))
 
     def split_text(self, text: str) -> list[int]:
         numbers: list[int] = []
