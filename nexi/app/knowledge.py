@@ -107,7 +107,6 @@ class Knowledge:
             emit=gate.emit,
             clock=self.clock,
             embedder=await gate.open_embedder() if compares else None,
-            hybrid=config.use_hybrid_search,
             code_aware=config.use_agentic_rag,
             reranker=gate.open_judge("rerank") if config.use_reranking else None,
             prompts_folder=config.prompts_dir,

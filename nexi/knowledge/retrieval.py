@@ -53,21 +53,17 @@ _CODE = re.compile(
 
 @dataclass(eq=False)
 class Retriever:
-    """`reranker` is given only where reranking is enabled; `hybrid` and `code_aware` are the seed's switches."""
+    """`embedder` and `reranker` are given only where they are enabled; `code_aware` is a switch of the seed's."""
 
     store: KnowledgeStore
     _: KW_ONLY
     emit: Emit
     clock: Clock
     embedder: Embedder | None = None
-    hybrid: bool = True
     code_aware: bool = False
     reranker: LLM | None = None
     prompts_folder: Path | None = None
     _warned: set[str] = field(default_factory=set, init=False)
-
-    def __post_init__(self) -> None:
-        self.embedder = self.embedder if self.hybrid else None
 
     async def search(self, query: str, scope: Scope = EVERYTHING, k: int = 10) -> list[Passage]:
         """The best `k` passages, their scores between 0 and 1. Raises StoreError."""

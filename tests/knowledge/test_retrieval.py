@@ -148,16 +148,6 @@ async def test_what_words_and_vectors_both_find_comes_first_and_vectors_add_what
     await library.store.aclose()
 
 
-async def test_the_hybrid_switch_leaves_vectors_alone(tmp_path: Path) -> None:
-    embedder = WordEmbedder()
-    library = Library(tmp_path, embedder=embedder, hybrid=False)
-    await library.fill(PAGES)
-    embedder.batches.clear()
-    assert (await library.urls("barn owl"))[0] == "http://birds.test/owl"
-    assert embedder.batches == []
-    await library.store.aclose()
-
-
 async def test_a_damaged_store_is_not_hidden(tmp_path: Path) -> None:
     library = Library(tmp_path, embedder=WordEmbedder())
     await library.fill(PAGES)
