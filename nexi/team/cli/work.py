@@ -35,7 +35,7 @@ def work_command(max_runs: int, drain_s: float, host: str, port: int | None, log
     It needs the database of the team: set NEXI_DATABASE_URL, or `database_url` in the config.
     """
     with report_errors():
-        from nexi.team.web.work import run_worker
+        from nexi.team.web.app import run_worker
 
         address, on_ready = (host, port) if port else None, partial(print_note, "Waiting for runs")
         asyncio.run(run_worker(load_config(), max_runs, drain_s, log_level, address=address, on_ready=on_ready))
