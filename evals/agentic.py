@@ -30,11 +30,10 @@ from msgspec.structs import replace
 from evals.retrieval import DATA, Silent
 from evals.tables import render_table
 from nexi.formats import extract
-from nexi.knowledge.agentic import AgenticSearch, Web
+from nexi.knowledge.agentic import AgenticSearch, KnowledgeSettings, Web
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.retrieval import Retriever
-from nexi.knowledge.settings import KnowledgeSettings
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock
 from nexi.types import Hit, Page, Query, SearchOutcome

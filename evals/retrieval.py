@@ -32,8 +32,7 @@ from nexi.formats import extract
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.retrieval import Retriever
 from nexi.ports import Embedder
-from nexi.stores.embedders.library import MINILM, READER, LibraryEmbedder, has_minilm
-from nexi.stores.embedders.static import StaticEmbedder
+from nexi.stores.embedders import MINILM, READER, LibraryEmbedder, StaticEmbedder, has_minilm
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock
 from nexi.types import Page, content_digest

@@ -21,7 +21,7 @@ import numpy as np
 
 from nexi.routing.route import MAX_SERVICES, Route, rate_kinds, route_query
 from nexi.routing.table import SERVICES
-from nexi.stores.embedders.e5 import E5Encoder
+from nexi.stores.embedders import E5Encoder
 from nexi.types import Query
 
 QUESTIONS = Path(__file__).with_name("routing_questions.jsonl")

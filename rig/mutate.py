@@ -112,7 +112,7 @@ CORES = (
     Core(
         "sharing",
         "nexi/team/postgres/sharing.py",
-        ("tests/team/test_postgres_sharing.py",),
+        ("tests/team/test_postgres_sharing.py", "tests/team/test_spaces.py"),
         is_strict=True,
         needs_postgres=True,
     ),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from nexi.config import Config
+from nexi.install import find_package
 from rig.closed_ports import refuse_model_servers
 
 LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0"}
@@ -78,7 +79,9 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.T
 @pytest.fixture(autouse=True)
 def words_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sentences are chosen by their words, whether the reading model is installed or not; its own tests name its folder."""
-    monkeypatch.setattr("nexi.stores.embedders.e5.find_package", lambda name: None)
+    monkeypatch.setattr(
+        "nexi.stores.embedders.find_package", lambda name: None if name == "nexi_reader" else find_package(name)
+    )
     if factory := sys.modules.get("nexi.app.factory"):
         factory._reading_model.cache_clear()
 

@@ -10,7 +10,7 @@ import pytest
 from nexi.app.knowledge import settings_of
 from nexi.config import load_config
 from nexi.errors import ConfigError
-from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
+from nexi.knowledge.agentic import VARIABLES, KnowledgeSettings
 from tests.raising import has_code
 
 TABLE = [

@@ -317,7 +317,7 @@ def test_only_config_reads_the_environment() -> None:
     assert culprits == ["formats/ocr.py", "install.py"]  # the second switches off what libraries would report
 
 
-CLIENTS = ("nexi.llm.openai.client", "nexi.llm.embeddings", "nexi.stores.embedders.library", "nexi.stores.embedders.static")
+CLIENTS = ("nexi.llm.openai.client", "nexi.llm.embeddings", "nexi.stores.embedders")
 CLIENT_HOMES = ("llm/", "stores/", "app/factory.py")
 GATE = ("app/gate.py", "app/factory.py")
 CLIENT_METHODS = ("llm", "llm_at", "embedder")

@@ -17,9 +17,8 @@ from nexi.app.request import AGENTIC_SETTINGS
 from nexi.app.run import RunEngine
 from nexi.config import Config
 from nexi.errors import ConfigError
-from nexi.knowledge.agentic import AgenticSearch, Web
+from nexi.knowledge.agentic import AgenticSearch, KnowledgeSettings, Web
 from nexi.knowledge.judge import AgenticJudge
-from nexi.knowledge.settings import KnowledgeSettings
 from nexi.tasks import catch_error, raise_error
 from nexi.types import Answer, Query, SearchOutcome, StopReason
 

@@ -35,7 +35,7 @@ from nexi.runs.directory import RunDirectory
 from nexi.runs.log_format import new_long_id
 from nexi.runs.recording import AgentReplay
 from nexi.searcher import BackendConcurrency, Searcher, SearchPatience
-from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm, is_folder
+from nexi.stores.embedders import MINILM, E5Encoder, LibraryEmbedder, StaticEmbedder, has_minilm, is_folder
 from nexi.types import Answered, Message, PageView, Paper, Reply, ToolSpec, content_digest
 from nexi.urls import host_of
 
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from nexi.backends.sender import Sender
     from nexi.fetchers.cache import PageCache
     from nexi.llm.openai.client import OpenAICompatible
-    from nexi.stores.embedders.e5 import E5Encoder
 
 TIDY_EVERY_S = 24 * 3600
 MAX_MODELS = 64
@@ -284,8 +283,6 @@ class PortFactory:
             from nexi.llm.embeddings import OpenAIEmbedder
 
             return OpenAIEmbedder(self._connect(endpoint, EMBEDDING_TIMEOUT_S))
-        from nexi.stores.embedders.static import StaticEmbedder
-
         # one on this machine keeps nothing of what it is given, so that people may share it
         library, embedders = config.embedding_library, self.shared.local_embedders
         if library not in embedders:
@@ -545,8 +542,6 @@ def built_in_llm() -> ports.LLM:
 @cache
 def _reading_model() -> E5Encoder:
     """The small model that reads on this machine; its files are opened with the first text."""
-    from nexi.stores.embedders.e5 import E5Encoder
-
     return E5Encoder()
 
 

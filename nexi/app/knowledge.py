@@ -24,9 +24,9 @@ from nexi.config import Config
 from nexi.errors import BackendError, FetchError, StoreError
 from nexi.events import Fact, ToolFinished, Warned
 from nexi.install import install_command
+from nexi.knowledge.agentic import VARIABLES, KnowledgeSettings
 from nexi.knowledge.indexing import Indexer, IndexQueue, IndexReport, embedded_text
 from nexi.knowledge.retrieval import Retriever
-from nexi.knowledge.settings import VARIABLES, KnowledgeSettings
 from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit, KnowledgeStore
 from nexi.text.chunking import PASSAGE_GAP
@@ -78,7 +78,7 @@ class Knowledge:
     async def check_journal(self) -> None:
         """Raise StoreError where a running process writes into a journal that was removed; opens nothing."""
         if self._store is None and not self.is_remote and self._ports.shared.state is None:
-            from nexi.stores.journals import check_journal
+            from nexi.stores.salvage import check_journal
 
             await asyncio.to_thread(check_journal, self.config.knowledge_path)
 
@@ -128,7 +128,6 @@ class Knowledge:
             emit=gate.emit,
             clock=self.clock,
             embedder=await gate.open_embedder() if compares else None,
-            hybrid=config.use_hybrid_search,
             code_aware=config.use_agentic_rag,
             reranker=gate.open_judge("rerank") if config.use_reranking else None,
             prompts_folder=config.prompts_dir,

@@ -8,6 +8,7 @@ It decides when to stop, never how to find, read or judge. It answers with the s
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -17,13 +18,12 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.errors import FetchError, QuestionError, StoreError
+from nexi.errors import ConfigError, FetchError, QuestionError, StoreError
 from nexi.events import Warned
 from nexi.knowledge.coverage import find_bridge, find_open_parts, score_next_hop
 from nexi.knowledge.indexing import Indexer, IndexReport
-from nexi.knowledge.judge import TOP, AgenticJudge, Metadata
+from nexi.knowledge.judge import TOP, AgenticJudge
 from nexi.knowledge.retrieval import Retriever
-from nexi.knowledge.settings import KnowledgeSettings, check_settings
 from nexi.notices import Notice, join_sentences
 from nexi.ports import Emit
 from nexi.routing.fusion import by_reciprocal_rank
@@ -33,7 +33,7 @@ from nexi.text.words import content_words, find_words
 from nexi.types import EVERYTHING, Hit, Page, Passage, Query, Scope, SearchOutcome
 from nexi.urls import hit_key
 
-__all__ = ["AgenticSearch", "Web"]
+__all__ = ["RANGES", "VARIABLES", "AgenticSearch", "KnowledgeSettings", "Web"]
 
 RESULTS_PER_SEARCH = 10
 MAX_TOPICS = 8
@@ -41,6 +41,40 @@ MAX_HEADERS = 30
 HEADING_WEIGHT = 5
 
 Status = Literal["complete", "max_iterations_reached", "error"]
+
+
+class KnowledgeSettings(Struct, frozen=True):
+    """The settings of a knowledge search, with the seed's defaults: AGENTIC_SEARCH_* are the first ten, USE_* four more."""
+
+    enabled: bool = True
+    completeness_threshold: float = 0.8
+    max_iterations: int = 3
+    max_urls_per_iteration: int = 3
+    url_score_threshold: float = 0.7
+    use_search_hints: bool = False
+    llm_temperature: float = 0.3
+    max_qdrant_results: int = 10
+    concurrency: int = 3
+    max_page_age_days: int = 30
+    use_contextual_embeddings: bool = False
+    use_hybrid_search: bool = True
+    use_reranking: bool = False
+    use_agentic_rag: bool = False
+    follows_pages: bool = True  # without a model; a run recorded before this goes on as it began
+
+
+_NAMES = KnowledgeSettings.__struct_fields__
+VARIABLES = {f"AGENTIC_SEARCH_{name.upper()}": name for name in _NAMES[:10]} | {name.upper(): name for name in _NAMES[10:14]}
+RANGES = {
+    "completeness_threshold": (0.0, 1.0),
+    "url_score_threshold": (0.0, 1.0),
+    "llm_temperature": (0.0, 2.0),
+    "max_iterations": (1, 20),
+    "max_urls_per_iteration": (1, 20),
+    "max_qdrant_results": (1, 100),
+    "concurrency": (1, 20),
+    "max_page_age_days": (0, 36_500),
+}
 
 
 class Web(Struct, frozen=True):
@@ -77,7 +111,10 @@ class AgenticSearch:
         self.query = self.query.strip()
         if not self.query:
             raise QuestionError("there is no query", fix="give agentic_search a question")
-        check_settings(self.settings)
+        for name, (low, high) in RANGES.items():
+            value = getattr(self.settings, name)
+            if not math.isfinite(value) or not low <= value <= high:
+                raise ConfigError(f"{name} is {value}", cause="it is out of range", fix=f"give a number from {low} to {high}")
         self.current = self.query
         self.iteration = 1
         self.history: list[dict[str, Any]] = []
@@ -111,12 +148,7 @@ class AgenticSearch:
             if new_pages:
                 queries = [self.current]
                 if self.settings.use_search_hints:  # in the words of the pages that were just stored
-                    about = []
-                    for page in new_pages:
-                        languages = page.code_languages or tuple(count_code_blocks(page.text))
-                        headings = page.headings or tuple(headings_of(page.text))
-                        about.append(Metadata(page.title, page.description, headings, languages))
-                    queries += await self.judge.hint(self.query, about)
+                    queries += await self.judge.hint(self.query, new_pages)
                 await self._check_store(queries)
             if self._is_enough() and not self._open_part():
                 break

@@ -46,13 +46,12 @@ Outcome = Literal["stored", "unchanged", "linked", "empty"]
 
 
 class IndexReport(Struct, frozen=True):
-    """What became of one page. `embedded` and `contexts` count chunks; `failures` say why some have none."""
+    """What became of one page. `embedded` counts chunks; `failures` say what some chunks lack, and why."""
 
     url: str
     outcome: Outcome
     chunks: int = 0
     embedded: int = 0
-    contexts: int = 0
     failures: tuple[str, ...] = ()
 
 
@@ -163,27 +162,27 @@ class Indexer:
 
     async def _store_pages(self, new: Sequence[_New]) -> list[IndexReport]:
         """The pages, in context and with vectors, all in one put."""
-        in_context = [(await self._in_context(one.page, one.chunks)) for one in new]
+        in_context = [await self._in_context(one.page, one.chunks) for one in new]
         rows = zip(new, in_context, strict=True)
-        texts = [embedded_text(one.page.title, chunk) for one, (chunks, _, _) in rows for chunk in chunks]
+        texts = [embedded_text(one.page.title, chunk) for one, (chunks, _) in rows for chunk in chunks]
         vectors, refusal = await self._embed_texts(new[0].page.title if len(new) == 1 else f"{len(new)} pages", texts)
         indexed_pages: list[IndexedPage] = []
         reports: list[IndexReport] = []
         at = 0
-        for one, (chunks, failures, contexts) in zip(new, in_context, strict=True):
+        for one, (chunks, failures) in zip(new, in_context, strict=True):
             own = vectors[at : at + len(chunks)]
             at += len(chunks)
             indexed_pages.append(IndexedPage(one.source, chunks, own))
-            reports.append(IndexReport(one.page.url, "stored", len(chunks), len(own), contexts, (*failures, *refusal)))
+            reports.append(IndexReport(one.page.url, "stored", len(chunks), len(own), (*failures, *refusal)))
         if indexed_pages:
             await self.store.put(indexed_pages, embedder=self.embedder.name if self.embedder and vectors else "")
         return reports
 
-    async def _in_context(self, page: Page, chunks: tuple[Chunk, ...]) -> tuple[tuple[Chunk, ...], tuple[str, ...], int]:
-        """The chunks with a line of context each, where a model wrote one; a chunk without is stored as it is."""
+    async def _in_context(self, page: Page, chunks: tuple[Chunk, ...]) -> tuple[tuple[Chunk, ...], tuple[str, ...]]:
+        """The chunks with a line of context each, where a model wrote one, and what is said of those without."""
         llm = self.context_llm
         if llm is None:
-            return chunks, (), 0
+            return chunks, ()
         limit = asyncio.Semaphore(MAX_PARALLEL)
         async with asyncio.TaskGroup() as tasks:
             requests = [tasks.create_task(self._describe_context(llm, page, chunk, limit)) for chunk in chunks]
@@ -192,9 +191,8 @@ class Indexer:
         lack = Notice(
             "index.no_context", "{n} of {m} chunks of {page} have no context line", n=without_line, m=len(chunks), page=page.url
         )
-        failures = (lack,) if without_line else ()
         in_context = tuple(replace(chunk, context=line) if line else chunk for chunk, line in zip(chunks, lines, strict=True))
-        return in_context, failures, len(chunks) - without_line
+        return in_context, (lack,) if without_line else ()
 
     async def _describe_context(self, llm: LLM, page: Page, chunk: Chunk, limit: asyncio.Semaphore) -> str:
         beginning, part = page.text[:CONTEXT_CHARS], chunk.text[:CONTEXT_CHARS]

@@ -11,20 +11,18 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from msgspec import Struct
-
 from nexi.errors import LLMError
 from nexi.events import Judged, Warned
 from nexi.knowledge import coverage
-from nexi.knowledge.settings import REFINER_TEMPERATURE
 from nexi.notices import Notice
 from nexi.ports import LLM, Emit
 from nexi.prompts import render
 from nexi.structured import ranking
 from nexi.structured.ranking import Assessment, UrlScore
-from nexi.types import Hit, Message, Passage
+from nexi.text.chunking import count_code_blocks, headings_of
+from nexi.types import Hit, Message, Page, Passage
 
-__all__ = ["TOP", "AgenticJudge", "Metadata"]
+__all__ = ["TOP", "AgenticJudge"]
 
 T = TypeVar("T")
 
@@ -33,16 +31,10 @@ ATTEMPTS = 2
 PASSAGE_CHARS = 1_500
 SNIPPET_CHARS = 300
 MAX_TOKENS = 700
+REFINER_TEMPERATURE = 0.5
 QUERIES = (2, 3)
 HINTS = (1, 3)
 _PROMPTS = {"completeness": "completeness", "urls": "url_ranking", "queries": "query_refinement", "hints": "search_hints"}
-
-
-class Metadata(Struct, frozen=True):
-    title: str = ""
-    description: str = ""
-    headings: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -91,18 +83,15 @@ class AgenticJudge:
         data = f"Original question: {question}\nLast query: {current}\n\nStill missing:\n{_number_lines(gaps)}"
         return await self._ask_queries("queries", data, QUERIES, coverage.refine_queries(question, current))
 
-    async def hint(self, question: str, pages: Sequence[Metadata]) -> tuple[str, ...]:
+    async def hint(self, question: str, pages: Sequence[Page]) -> tuple[str, ...]:
         """Queries in the words of the pages that were just stored."""
-        descriptions = "\n\n".join(
-            (
-                f"Title: {page.title}\nDescription: {page.description}\nHeadings: {'; '.join(page.headings[:30])}\n"
-                f"Languages of code: {', '.join(page.languages)}"
-            )
-            for page in pages
-        )
-        data = f"Question: {question}\n\n{descriptions}"
-        queries = coverage.hint_queries(question, [(p.title, p.headings) for p in pages])
-        return await self._ask_queries("hints", data, HINTS, queries)
+        data = f"Question: {question}"
+        headings = [(page.title, page.headings or tuple(headings_of(page.text))) for page in pages]
+        for page, (title, heads) in zip(pages, headings, strict=True):
+            languages = page.code_languages or tuple(count_code_blocks(page.text))
+            data += f"\n\nTitle: {title}\nDescription: {page.description}\nHeadings: {'; '.join(heads[:30])}"
+            data += f"\nLanguages of code: {', '.join(languages)}"
+        return await self._ask_queries("hints", data, HINTS, coverage.hint_queries(question, headings))
 
     async def _ask_queries(self, about: str, data: str, counts: tuple[int, int], stand_in: tuple[str, ...]) -> tuple[str, ...]:
         schema = ranking.queries_schema(*counts)

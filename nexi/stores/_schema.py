@@ -1,4 +1,4 @@
-"""The tables of the embedded store, their version, and the way from each version to the next.
+"""The tables of the embedded store, the way from each version to the next, and a Scope as SQL over the stored sources.
 
 `words` indexes chunks; what a question needs of whole pages is counted in it (`word_places`), so that a text is indexed once.
 A chunk's id is the number of its body times CHUNKS plus its place, so that a body is a range of ids and no index is needed
@@ -10,19 +10,24 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
+from nexi import urls
 from nexi.errors import StoreError
-from nexi.stores._thread import in_transaction
+from nexi.stores._connection import in_transaction
 from nexi.stores._vectors import VectorWriter, load_numpy
 from nexi.text import stems, terms
-from nexi.types import Chunk
+from nexi.types import EVERYTHING, Chunk, Scope, StoreStats
 
 APPLICATION = 0x4E455849  # "NEXI", in the header of the file
 VERSION = 6
 CHUNKS = 65536
 MIN_HOLES = 4096  # below that, empty slots are not worth the copying
+Ranked = list[tuple[int, float]]  # ids of chunks with their scores, best first
 TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the words of the indexes; of another they are made anew
 
 
@@ -168,3 +173,68 @@ def read_meta(db: sqlite3.Connection, key: str) -> str:
 
 def set_meta(db: sqlite3.Connection, key: str, value: str | int) -> None:
     db.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value", (key, value))
+
+
+def read_stats(db: sqlite3.Connection) -> StoreStats:
+    pages = int(db.execute("SELECT count(*) FROM sources").fetchone()[0])
+    chunks, words = db.execute("SELECT coalesce(sum(chunks), 0), coalesce(sum(words), 0) FROM bodies").fetchone()
+    unembedded = int(db.execute("SELECT count(*) FROM unembedded").fetchone()[0])
+    return StoreStats(pages, chunks, words, unembedded, read_meta(db, "embedder"), int(read_meta(db, "dims") or 0))
+
+
+class Condition(Struct, frozen=True):
+    """What follows WHERE, about a source `s`, and its values. Empty for everything."""
+
+    sql: str = ""
+    values: tuple[str | int, ...] = ()
+
+
+def scope_condition(scope: Scope) -> Condition:
+    """The sources of a scope; `code` is about chunks and not part of it."""
+    if scope == EVERYTHING:
+        return Condition()
+    clauses: list[tuple[str, list[str | int]]] = []
+    if scope.urls:
+        clauses.append((f"s.key IN ({', '.join('?' * len(scope.urls))})", [urls.hit_key(url) for url in scope.urls]))
+    if scope.domains:
+        clauses.append(_domain_clause(scope.domains, ""))
+    if scope.excluded_domains:
+        clauses.append(_domain_clause(scope.excluded_domains, "NOT "))
+    if scope.languages:
+        # `en` covers `en-GB`
+        clause = " OR ".join(["s.language = ? OR (s.language >= ? AND s.language < ?)"] * len(scope.languages))
+        names = [language.lower() for language in scope.languages]
+        clauses.append((f"({clause})", [limit for name in names for limit in (name, name + "-", name + ".")]))
+    for tag in scope.tags:
+        clauses.append(("s.id IN (SELECT source FROM tags WHERE tag = ?)", [tag]))
+    if scope.since:
+        clauses.append(("s.fetched_at >= ?", [normalise_time(scope.since)]))
+    if scope.until:
+        clauses.append(("s.fetched_at <= ?", [end_of(scope.until)]))
+    return Condition(" AND ".join(sql for sql, _ in clauses), tuple(value for _, values in clauses for value in values))
+
+
+def _domain_clause(domains: tuple[str, ...], mark: str) -> tuple[str, list[str | int]]:
+    """Hosts are stored backwards, so a domain with its subdomains is a range: com.example. up to com.example/."""
+    hosts = [reverse_domain(domain) for domain in domains]
+    clause = " OR ".join(["(s.host >= ? AND s.host < ?)"] * len(hosts))
+    return f"{mark}({clause})", [limit for host in hosts for limit in (host, host[:-1] + "/")]
+
+
+def reverse_domain(domain: str) -> str:
+    """example.com as com.example. with a dot at its end."""
+    return ".".join(reversed([label for label in domain.strip().strip(".").lower().split(".") if label])) + "."
+
+
+def normalise_time(text: str) -> str:
+    """An ISO 8601 time in one form (UTC, seconds), so that times compare as text; what is no time stays as it is."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return when.replace(tzinfo=when.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
+
+
+def end_of(text: str) -> str:
+    """The last moment of a day that is given without a time."""
+    return normalise_time(f"{text}T23:59:59" if len(text) == len("2026-01-31") else text)

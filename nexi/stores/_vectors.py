@@ -19,7 +19,7 @@ from msgspec import Struct
 from nexi import files
 from nexi.errors import StoreError
 from nexi.install import install_command
-from nexi.stores import _faults
+from nexi.stores._connection import damaged_error
 from nexi.types import Vector
 
 Array: TypeAlias = Any  # of numpy, which is imported only where there are vectors
@@ -42,12 +42,24 @@ def load_numpy() -> Any:
 def unit_rows(vectors: Sequence[Vector], dims: int) -> Array:
     np = load_numpy()
     if any(len(vector) != dims for vector in vectors):
-        raise _faults.bad_vectors(f"not all of them have {dims} dimensions")
+        raise bad_vectors(f"not all of them have {dims} dimensions")
     rows = np.array([np.asarray(vector, np.float32) for vector in vectors], np.float32).reshape(-1, dims)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     if not np.isfinite(lengths).all():
-        raise _faults.bad_vectors("some of their numbers are not finite")
+        raise bad_vectors("some of their numbers are not finite")
     return rows / np.maximum(lengths, 1e-12)[:, None]  # one of zeros stays as it is
+
+
+def other_embedder(current: str, current_dims: int, embedder: str, dims: int) -> StoreError:
+    cause = f"it was made with {current} ({current_dims} dimensions), which {embedder} ({dims}) cannot be compared with"
+    fix = f"Set the embedding model back to {current}, or embed the stored texts again with `nexi index --reembed`."
+    message = "The knowledge store holds vectors of another embedding model"
+    return StoreError(message, cause=cause, fix=fix, code="store_embedder")
+
+
+def bad_vectors(cause: str) -> StoreError:
+    fix = "Check the embedding model: its answers are not usable."
+    return StoreError("These vectors cannot be stored", cause=cause, fix=fix)
 
 
 def empty_rows(count: int, dims: int) -> Array:
@@ -156,7 +168,7 @@ class VectorReader:
                     np.memmap(bits, "<u8", "r", shape=(slots, -(-dims // WORD))).view(np.ndarray),
                 )
             except (OSError, ValueError) as error:
-                raise _faults.damaged_error(rows, f"its vectors are missing: {error}") from None
+                raise damaged_error(rows, f"its vectors are missing: {error}") from None
             self._known = (epoch, dims, slots)
         return Held(self._held.rows[:slots], self._held.bits[:slots])
 
@@ -195,7 +207,7 @@ def find_nearest(
     numbers = np.frombuffer(vector, f"={vector.typecode}").astype(np.float32)
     length = float(np.dot(numbers, numbers)) ** 0.5
     if not 0 < length < float("inf"):
-        raise _faults.bad_vectors("the vector to search with has no direction")
+        raise bad_vectors("the vector to search with has no direction")
     query = numbers / np.float32(length)
     slots, copies = (None, None) if selection is None else (selection.slots, selection.rows)
     total = len(vectors.rows) if slots is None else len(slots)

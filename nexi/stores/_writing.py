@@ -16,9 +16,9 @@ from msgspec.structs import astuple, replace
 
 from nexi import urls
 from nexi.errors import StoreError
-from nexi.stores import _faults, _scope
+from nexi.stores import _schema
 from nexi.stores._schema import CHUNKS, IndexedBody, index_bodies, read_body, read_meta, set_meta, span_of, unindex_body
-from nexi.stores._vectors import Array, VectorReader, VectorWriter, empty_rows, unit_rows
+from nexi.stores._vectors import Array, VectorReader, VectorWriter, bad_vectors, empty_rows, other_embedder, unit_rows
 from nexi.types import Chunk, IndexedPage, StoredSource, Vector, content_digest
 
 MAX_HOLE_SHARE = 0.25
@@ -112,7 +112,7 @@ class StoreTransaction:
         if not stored_dims:
             self._set_meta(embedder=embedder, dims=dims)
         elif (stored_embedder, stored_dims) != (embedder, dims):
-            raise _faults.other_embedder(stored_embedder, stored_dims, embedder, dims)
+            raise other_embedder(stored_embedder, stored_dims, embedder, dims)
 
     def _set_meta(self, **values: str | int) -> None:
         for key, value in values.items():
@@ -150,7 +150,7 @@ class StoreTransaction:
 
     def _put_source(self, source: StoredSource, body: int) -> None:
         clean = clean_source(source)
-        host = _scope.reverse_domain(clean.domain) if clean.domain else ""
+        host = _schema.reverse_domain(clean.domain) if clean.domain else ""
         times_and_tags = (clean.fetched_at, json.dumps(clean.tags), clean.published, clean.updated)
         row = (key_of(source.url), clean.url, body, clean.title, clean.domain, host, clean.language, *times_and_tags)
         number, former_body = self._db.execute("SELECT id, body FROM sources WHERE key = ?", row[:1]).fetchone() or (None, body)
@@ -235,7 +235,7 @@ def clean_source(source: StoredSource, clean: Callable[[str], str] = clean_text)
         **{name: clean(getattr(source, name)) for name in ("url", "title", "published", "updated")},
         domain=clean(domain),
         language=clean(source.language.lower()),
-        fetched_at=_scope.normalise_time(clean(source.fetched_at)),
+        fetched_at=_schema.normalise_time(clean(source.fetched_at)),
         tags=tuple(map(clean, source.tags)),
     )
 
@@ -263,7 +263,7 @@ def check_chunks(page: IndexedPage) -> None:
 
 def _check_count(page: IndexedPage) -> None:
     if page.vectors and len(page.vectors) != len(page.chunks):
-        raise _faults.bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
+        raise bad_vectors(f"{len(page.vectors)} vectors for {len(page.chunks)} chunks of {page.source.url}")
 
 
 def vector_length(pages: Sequence[IndexedPage]) -> int:
@@ -278,4 +278,4 @@ def vector_length(pages: Sequence[IndexedPage]) -> int:
 def check_vectors(vectors: Sequence[Vector], dims: int) -> None:
     for vector in vectors:
         if len(vector) != dims or not all(map(math.isfinite, vector)):
-            raise _faults.bad_vectors(f"not all of them are {dims} finite numbers")
+            raise bad_vectors(f"not all of them are {dims} finite numbers")

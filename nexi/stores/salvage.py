@@ -1,5 +1,8 @@
 """What can still be had of a damaged store: a search over the texts that are left, and a sound file made of them.
 
+Nothing is replaced while another process has the file open. A process that writes into a journal that was removed under it is
+found too; only Linux tells, through `/proc`, and only of one's own processes; elsewhere nothing is known or said.
+
 Tables are read row by row, and past the pages that cannot be read; indexes are never trusted. A page that lost some of its
 chunks keeps the others under another digest, so that it counts as changed and is read again.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import sqlite3
 from collections import Counter
@@ -21,14 +25,10 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from nexi.errors import StoreError
-from nexi.stores import _faults, _schema, _thread
-from nexi.stores._reading import read_stats
-from nexi.stores._schema import CHUNKS, read_meta, set_meta
-from nexi.stores._scope import scope_condition
+from nexi.stores import _connection, _schema
+from nexi.stores._schema import CHUNKS, Ranked, read_meta, read_stats, scope_condition, set_meta
 from nexi.stores._vectors import Held, VectorReader, VectorWriter, newest_epoch, read_sound_rows
-from nexi.stores._words import Ranked
 from nexi.stores._writing import StoreTransaction, key_of
-from nexi.stores.journals import check_alone
 from nexi.text import terms
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource, StoreRepair
 
@@ -37,6 +37,7 @@ Row = tuple[Any, ...]
 OnSaved = Callable[[int, int], None]
 
 BATCH_SIZE = 200
+PROCESSES = Path("/proc")
 _BODY = "id, digest, title, chunks, words, slot"
 _SOURCE = "id, url, body, title, domain, language, fetched_at, tags"
 _DATES = ", published, updated"  # none in the tables of a former version
@@ -152,7 +153,7 @@ def repair_store(path: Path, on_saved: OnSaved = lambda count, total: None) -> S
     """A sound store in the place of this one; the damaged file is kept beside it."""
     fresh, grafted = (path.with_name(path.name + end) for end in (".repaired", ".grafted"))
     try:
-        with closing(sqlite3.connect(path, timeout=_thread.BUSY_S, isolation_level=None)) as db:
+        with closing(sqlite3.connect(path, timeout=_connection.BUSY_S, isolation_level=None)) as db:
             if _is_sound(db, path):
                 return _count_saved(path, StoreRepair())
             check_alone(path)
@@ -185,7 +186,7 @@ def _save_headless(path: Path, grafted: Path, fresh: Path, on_saved: OnSaved) ->
     _remove_file(grafted)
     is_grafted = _graft_first_page(path, grafted)
     place = grafted if is_grafted else path
-    with closing(sqlite3.connect(place, timeout=_thread.BUSY_S, isolation_level=None)) as db:
+    with closing(sqlite3.connect(place, timeout=_connection.BUSY_S, isolation_level=None)) as db:
         if not is_grafted or not _is_sound(db, path):
             return _copy_pages(db, path, fresh, on_saved)
         db.execute("PRAGMA journal_mode=DELETE")
@@ -197,7 +198,7 @@ def _graft_first_page(path: Path, copy: Path) -> bool:
     """Write a copy of the file, with its journal, that has a first page again; False where that cannot help."""
     # Every store of one version is laid out alike, so the first page of a new store leads to the tables of any other; only
     # the counters in it are of the file at hand.
-    with closing(_thread.open_database(copy, lambda db: _schema.prepare_tables(db, copy))) as new:
+    with closing(_connection.open_database(copy, lambda db: _schema.prepare_tables(db, copy))) as new:
         new.execute("PRAGMA journal_mode=DELETE")
         size = int(new.execute("PRAGMA page_size").fetchone()[0])
     with copy.open("rb") as file:
@@ -222,7 +223,7 @@ def _remove_file(path: Path) -> None:
 
 
 def _count_saved(path: Path, report: StoreRepair) -> StoreRepair:
-    with closing(_thread.open_database(path, lambda db: _schema.prepare_tables(db, path))) as db:
+    with closing(_connection.open_database(path, lambda db: _schema.prepare_tables(db, path))) as db:
         now = read_stats(db)
     return replace(report, sources=now.sources, chunks=now.chunks, unembedded=now.unembedded)
 
@@ -240,7 +241,7 @@ def _is_sound(db: sqlite3.Connection, path: Path) -> bool:
                 pass
         return _read_vectors(db, path) is not None or not int(read_meta(db, "slots") or 0)
     except sqlite3.DatabaseError as error:
-        if not _faults.is_damage(error):
+        if not _connection.is_damage(error):
             raise
         return False
 
@@ -260,14 +261,14 @@ def _copy_pages(db: sqlite3.Connection, path: Path, fresh: Path, on_saved: OnSav
     saved_pages, vectors = _SavedPages(), VectorWriter(path)
     old_vectors = _read_vectors(db, path)
     embedder = _read_or("", lambda: read_meta(db, "embedder"))
-    with closing(_thread.open_database(fresh, lambda new: _schema.prepare_tables(new, fresh))) as new:
+    with closing(_connection.open_database(fresh, lambda new: _schema.prepare_tables(new, fresh))) as new:
         set_meta(new, "epoch", newest_epoch(path) + 1)  # the old vectors are still read
         bodies = {int(row[0]): row for row in _read_rows(db, "bodies", _BODY)}
         version = _read_or(_schema.VERSION, lambda: int(db.execute("PRAGMA user_version").fetchone()[0]))
         sources = list(_read_rows(db, "sources", _SOURCE + (_DATES if version >= 6 else "")))
         for start in range(0, len(sources), BATCH_SIZE):
             batch = list(_saved_pages(db, sources[start : start + BATCH_SIZE], bodies, old_vectors, saved_pages))
-            _thread.in_transaction(new, partial(StoreTransaction(new, vectors, _schema.MIN_HOLES).put, batch, embedder))
+            _connection.in_transaction(new, partial(StoreTransaction(new, vectors, _schema.MIN_HOLES).put, batch, embedder))
             on_saved(min(start + BATCH_SIZE, len(sources)), len(sources))
         saved_pages.lost_sources += sorted(_named_keys(db) - {key_of(str(row[1])) for row in sources})
         body_count = _read_or(0, lambda: int(read_meta(db, "pages") or 0))  # as the file itself says
@@ -313,3 +314,41 @@ def _parse_tags(text: str) -> tuple[str, ...]:
 
 def _journal_files(path: Path) -> tuple[Path, Path]:
     return path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")
+
+
+def check_journal(path: Path, processes: Path = PROCESSES) -> None:
+    """Raise StoreError for the first process that holds a removed journal of the store at this path."""
+    for process in _find_holders(f"{path.resolve()}-wal (deleted)", processes):
+        fix = (
+            f"End it with `kill -9 {process}`: an orderly end could write its old pages over newer ones. Then run "
+            "`nexi doctor --repair`, and ask again what it was asked since."
+        )
+        message = f"Process {process} stores pages where no other process can see them"
+        cause = f"the journal of the knowledge base ({path}-wal) was removed while it was running"
+        raise StoreError(message, cause=cause, fix=fix, code="store_journal")
+
+
+def check_alone(path: Path) -> None:
+    """Raise StoreError where another process has the store open: what it writes while the file is replaced would be lost."""
+    for process in _find_holders(str(path.resolve()), PROCESSES):
+        if process != os.getpid():
+            message = "The knowledge base is not repaired while another process uses it"
+            cause = f"process {process} has {path} open, and what it stores during the repair would be lost"
+            fix = f"End it (`kill {process}`, or Ctrl-C where it runs), then run `nexi doctor --repair` again."
+            raise StoreError(message, cause=cause, fix=fix, code="store_in_use")
+
+
+def _find_holders(target: str, processes: Path) -> list[int]:
+    """The processes that have this file open, as far as the system tells."""
+    try:
+        numbers = sorted(int(entry.name) for entry in processes.iterdir() if entry.name.isdigit())
+    except OSError:
+        return []
+    holders: dict[int, None] = {}
+    for number in numbers:
+        with suppress(OSError):  # another user's process, or one that has ended
+            for descriptor in (processes / str(number) / "fd").iterdir():
+                with suppress(OSError):
+                    if str(descriptor.readlink()) == target:
+                        holders[number] = None
+    return list(holders)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,16 @@ async def test_no_embedder_is_loaded_for_a_store_without_vectors(make_config: Ma
         outcome = await nexi.find_known("moon")
         behind = await nexi.knowledge().embeds_behind_a_run()
     assert ([hit.url for hit in outcome.hits], letters.texts, behind) == ([MOON.url], [], False)
+
+
+async def test_the_hybrid_switch_leaves_vectors_alone(make_config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, letters = make_config(), Letters()
+    with_embedder(monkeypatch, letters)
+    await store(config, MOON, NOTE)
+    embedded_count = len(letters.texts)
+    async with Nexi(replace(config, use_hybrid_search=False)) as nexi:
+        outcome = await nexi.find_known("moon")
+    assert (outcome.hits[0].url, embedded_count, len(letters.texts)) == (MOON.url, 2, 2)
 
 
 async def test_what_runs_kept_gets_its_vectors_later(make_config: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from nexi.app import SystemClock
 from nexi.llm.embeddings import OpenAIEmbedder
 from nexi.llm.openai.client import OpenAICompatible
 from nexi.ports import Embedder
-from nexi.stores.embedders.static import StaticEmbedder
+from nexi.stores.embedders import StaticEmbedder
 from tests.stub import serving
 
 WORDS = ["moon", "star", "cat", "dog", "purr"]

@@ -11,7 +11,7 @@ from nexi.errors import NexiError
 from nexi.ports import SpaceStore
 from nexi.spaces import MAX_SPACES
 from nexi.stores.spaces import SqliteSpaces
-from nexi.team.postgres.spaces import PostgresSpaces
+from nexi.team.postgres.state import PostgresSpaces
 from nexi.types import Space
 
 LEASE = Space("lease", "Quote the clause.", "small", "l", "local", ("wikipedia", "-arxiv"))

@@ -19,8 +19,8 @@ from nexi.app.documents import OWN_STORE, files_in
 from nexi.app.stored_runs import list_indexed_urls
 from nexi.errors import StoreError
 from nexi.events import Fact, RunFinished, RunResumed, SourceNumbered, Warned
-from nexi.stores._thread import open_database
-from nexi.stores.journals import check_journal, find_lost_journals
+from nexi.stores._connection import open_database
+from nexi.stores.salvage import check_journal
 from nexi.stores.sqlite import SqliteStore
 from nexi.types import Source, Usage
 from tests.faults.company import keep_company
@@ -160,19 +160,19 @@ def salvage_rows(db: sqlite3.Connection) -> Iterator[tuple[object, ...]]:
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells which files a process has open")
 def test_a_process_that_writes_into_a_removed_journal_is_found(path: Path) -> None:
     with closing(open_database(path, _make_notes)) as db:
-        assert find_lost_journals(path) == []
+        check_journal(path)
         path.with_name("knowledge.db-wal").unlink()
         db.execute("INSERT INTO notes VALUES ('1')")
-        assert find_lost_journals(path) == [os.getpid()]
         with pytest.raises(StoreError) as caught:
             check_journal(path)
     assert (caught.value.code, f"kill -9 {os.getpid()}" in caught.value.fix) == ("store_journal", True)
-    assert find_lost_journals(path) == []
+    check_journal(path)
 
 
 def test_where_open_files_cannot_be_seen_nothing_is_said(path: Path, tmp_path: Path) -> None:
     (tmp_path / "1" / "fd").mkdir(parents=True)
-    assert (find_lost_journals(path, tmp_path), find_lost_journals(path, tmp_path / "none")) == ([], [])
+    check_journal(path, tmp_path)
+    check_journal(path, tmp_path / "none")
 
 
 async def test_a_repair_names_the_sources_whose_rows_are_lost(path: Path) -> None:

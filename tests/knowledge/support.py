@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from nexi.events import Delta, Fact
-from nexi.knowledge.agentic import AgenticSearch, Web
+from nexi.knowledge.agentic import AgenticSearch, KnowledgeSettings, Web
 from nexi.knowledge.indexing import Indexer
 from nexi.knowledge.judge import AgenticJudge
 from nexi.knowledge.retrieval import Retriever
-from nexi.knowledge.settings import KnowledgeSettings
 from nexi.ports import LLM, Embedder
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock, FakeWeb

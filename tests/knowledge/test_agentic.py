@@ -10,8 +10,8 @@ import pytest
 
 from nexi.errors import ConfigError, LLMError, QuestionError, StoreError
 from nexi.events import Judged, PageIndexed, Warned
+from nexi.knowledge.agentic import KnowledgeSettings
 from nexi.knowledge.coverage import find_bridge, find_open_parts
-from nexi.knowledge.settings import KnowledgeSettings
 from nexi.types import Failure, Hit
 from tests.knowledge.support import JudgingLLM, World
 

@@ -9,9 +9,8 @@ import pytest
 
 from nexi.errors import LLMError, StoreError
 from nexi.events import KnowledgeSearched, Warned
-from nexi.knowledge import _scoring
 from nexi.knowledge.indexing import Indexer
-from nexi.knowledge.retrieval import Retriever
+from nexi.knowledge.retrieval import Retriever, normalise_scores
 from nexi.stores.sqlite import SqliteStore
 from nexi.testing import FakeClock, ScriptedLLM
 from nexi.types import Embedded, Page, Passage, Scope
@@ -149,16 +148,6 @@ async def test_what_words_and_vectors_both_find_comes_first_and_vectors_add_what
     await library.store.aclose()
 
 
-async def test_the_hybrid_switch_leaves_vectors_alone(tmp_path: Path) -> None:
-    embedder = WordEmbedder()
-    library = Library(tmp_path, embedder=embedder, hybrid=False)
-    await library.fill(PAGES)
-    embedder.batches.clear()
-    assert (await library.urls("barn owl"))[0] == "http://birds.test/owl"
-    assert embedder.batches == []
-    await library.store.aclose()
-
-
 async def test_a_damaged_store_is_not_hidden(tmp_path: Path) -> None:
     library = Library(tmp_path, embedder=WordEmbedder())
     await library.fill(PAGES)
@@ -200,7 +189,7 @@ def passage(number: int, score: float) -> Passage:
 
 
 def test_scores_of_one_search_are_made_comparable() -> None:
-    assert _scoring.normalise_scores([]) == {}
-    assert _scoring.normalise_scores([passage(1, 3.0)]) == {"1": 0.5}
-    found = _scoring.normalise_scores([passage(1, 3.0), passage(2, 1.0)])
+    assert normalise_scores([]) == {}
+    assert normalise_scores([passage(1, 3.0)]) == {"1": 0.5}
+    found = normalise_scores([passage(1, 3.0), passage(2, 1.0)])
     assert found == pytest.approx({"1": 0.5 + 1 / 6, "2": 0.5 - 1 / 6})

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import msgspec
 import pytest
 
 from nexi.errors import ConfigError
-from nexi.knowledge.settings import RANGES, REFINER_TEMPERATURE, VARIABLES, KnowledgeSettings, check_settings
+from nexi.knowledge.agentic import RANGES, VARIABLES, AgenticSearch, KnowledgeSettings
+from nexi.knowledge.judge import REFINER_TEMPERATURE
 from tests.raising import has_code
 
 SEED = {
@@ -34,11 +38,17 @@ def test_every_variable_of_the_seed_is_a_setting_with_its_default() -> None:
     assert REFINER_TEMPERATURE == 0.5
 
 
+def begin_search(name: str, value: float) -> None:
+    parts: dict[str, Any] = dict.fromkeys(("retriever", "indexer", "judge", "web", "emit"), SimpleNamespace(has_model=False))
+    parts["settings"] = KnowledgeSettings(**{name: value})
+    AgenticSearch("moon", **parts)
+
+
 @pytest.mark.parametrize(("name", "bounds"), RANGES.items())
 def test_a_value_out_of_its_range_is_refused_and_its_bounds_are_not(name: str, bounds: tuple[float, float]) -> None:
     low, high = bounds
     for fine in bounds:
-        check_settings(KnowledgeSettings(**{name: fine}))
+        begin_search(name, fine)
     for bad in (low - 1, high + 1, float("nan"), float("inf")):
         with pytest.raises(ConfigError, check=has_code("config", name)):
-            check_settings(KnowledgeSettings(**{name: bad}))
+            begin_search(name, bad)

@@ -14,7 +14,7 @@ from nexi.llm.extractive._quotation import join_quotations
 from nexi.llm.extractive.composition import ExtractiveAnswer, compose_answer
 from nexi.llm.extractive.passages import read_sentences
 from nexi.llm.extractive.questions import read_question
-from nexi.stores.embedders.e5 import E5Encoder
+from nexi.stores.embedders import E5Encoder
 from nexi.types import PageView
 
 PRIME = PageView(

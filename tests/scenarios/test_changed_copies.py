@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nexi.knowledge._scoring import without_copies
+from nexi.knowledge.retrieval import without_copies
 from nexi.types import Passage
 from tests.scenarios.test_scope import ask
 

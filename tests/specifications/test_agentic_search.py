@@ -13,7 +13,7 @@ import pytest
 
 from nexi.app import Nexi
 from nexi.config import Config
-from nexi.knowledge.settings import KnowledgeSettings
+from nexi.knowledge.agentic import KnowledgeSettings
 from nexi.testing import FakeWeb, ScriptedLLM
 from nexi.types import FetchLimits, Page, Reply, Usage
 from tests.knowledge.support import JudgingLLM, World

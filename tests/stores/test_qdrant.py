@@ -16,9 +16,10 @@ pytest.importorskip("qdrant_client")
 from qdrant_client import models
 
 from nexi.errors import StoreError
+from nexi.stores._schema import TERMS
 from nexi.stores._writing import key_of
 from nexi.stores.qdrant import QdrantStore
-from nexi.stores.qdrant._points import TERMS, chunk_id, slugify, source_id
+from nexi.stores.qdrant._points import chunk_id, slugify, source_id
 from nexi.types import Chunk, IndexedPage, Scope, StoredSource
 from tests.stores.qdrant_interface import problems
 

@@ -19,7 +19,7 @@ from msgspec import structs
 from nexi.errors import StoreError
 from nexi.install import install_command
 from nexi.stores import _schema, salvage
-from nexi.stores._thread import SqliteThread, open_database
+from nexi.stores._connection import SqliteThread, open_database
 from nexi.stores._vectors import FirstPass, VectorWriter
 from nexi.stores._writing import StoreTransaction, check_chunks, vector_length
 from nexi.stores.sqlite import SqliteStore, StoreLimits

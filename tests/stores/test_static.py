@@ -9,8 +9,8 @@ import pytest
 
 from nexi.errors import StoreError
 from nexi.install import install_command
-from nexi.stores.embedders import static
-from nexi.stores.embedders.static import Pieces, StaticEmbedder
+from nexi.stores import embedders
+from nexi.stores.embedders import Pieces, StaticEmbedder
 from tests.contract.test_embedders import write_static
 
 pytest.importorskip("numpy")
@@ -57,7 +57,7 @@ def test_the_code_of_the_package_is_never_run() -> None:
 
 
 def test_a_missing_package_names_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static, "find_package", lambda _: None)
+    monkeypatch.setattr(embedders, "find_package", lambda _: None)
     with pytest.raises(StoreError) as missing:
         StaticEmbedder()
     assert install_command("vectors") in missing.value.fix

@@ -22,7 +22,7 @@ from nexi.config import Config
 from nexi.events import RunFinished
 from nexi.team.assembly import Team
 from nexi.team.postgres.database import Database
-from nexi.team.web.work import worker_app
+from nexi.team.web.app import worker_app
 from nexi.team.worker import TeamWorker
 from nexi.types import StopReason, Usage
 from nexi.web.operations import Metrics

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from nexi.team.web import page as team_page
-from nexi.team.web import schedules, shares
+from nexi.team.web import routes as team_routes
 from nexi.web import list_contracts, page
 from tests.team.world import MOON, QUESTION, ServedTeam, ask, serving_team
 
@@ -57,7 +57,7 @@ SKIPPED = {"/page/doctor"}  # for administrators; see test_people
 
 def every_route() -> list[tuple[str, str]]:
     """Method and path of everything the app of a person answers."""
-    team_contracts = (shares.CONTRACT, schedules.CONTRACT, team_page.CONTRACT)
+    team_contracts = (team_routes.CONTRACT, team_page.CONTRACT)
     routes = [*page.ROUTES, *(route for contract in (*list_contracts(), *team_contracts) for route in contract.routes)]
     rows = {(method, route.path) for route in routes for method in (route.methods or {"GET"}) - {"HEAD"}}
     return sorted(rows | {("POST", "/mcp")})

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from nexi.team.web import schedules, shares
+from nexi.team.web import routes as team_routes
 from nexi.web import list_contracts, page
 from tests.team.test_knowledge import ask_local
 from tests.team.test_ownership import WORD, ask_as_ada, send
@@ -36,7 +36,7 @@ async def served(postgres: Any, tmp_path: Path) -> AsyncIterator[ServedTeam]:
 
 
 def routes_of_a_run() -> set[tuple[str, str]]:
-    documented = (*list_contracts(), shares.CONTRACT, schedules.CONTRACT)
+    documented = (*list_contracts(), team_routes.CONTRACT)
     routes = [*page.ROUTES, *(route for contract in documented for route in contract.routes)]
     return {(method, route.path) for route in routes if "{id}" in route.path for method in route.methods or ()}
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from nexi.stores._words import HEAD_WEIGHT, MAX_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT, choose_rarest
+from nexi.stores.sqlite import HEAD_WEIGHT, MAX_TERMS, ORDERED, PAGE_TEXT, PAGE_TITLE, PAGE_WORTH, TEXT_WEIGHT, choose_rarest
 from nexi.text import terms
 
 MAX_SCORED = 2_000

@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from nexi.errors import StoreError
 from nexi.notices import Notice
-from nexi.stores import _faults, _writing
-from nexi.stores._reading import SOURCE_ROW
-from nexi.stores._schema import CHUNKS
-from nexi.stores._scope import reverse_domain, scope_condition
+from nexi.stores import _writing
+from nexi.stores._schema import CHUNKS, reverse_domain, scope_condition
+from nexi.stores._vectors import other_embedder
 from nexi.stores.pgvector._words import ARRAY_COLUMNS, ReadCollection, Rows, StatementRunner, Values, WordSearch, count_terms
+from nexi.stores.sqlite import SOURCE_ROW
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource, StoreRepair, StoreStats, Vector
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class PgvectorStore:
             if not usable:
                 for e in embeddings:
                     if e.state == "current":
-                        raise _faults.other_embedder(e.embedder, e.dims, embedder, len(vector))
+                        raise other_embedder(e.embedder, e.dims, embedder, len(vector))
                 return []
             condition, values = _chunk_condition(scope)
             join = f"join chunks c on c.id = v.chunk where true {condition} and" if condition else "where"
@@ -334,7 +334,7 @@ class _Writing:
         matches = [e for e in self._embeddings.values() if e.is_of(embedder, dims)]
         if not matches:
             current = self._embeddings["current"]
-            raise _faults.other_embedder(current.embedder, current.dims, embedder, dims)
+            raise other_embedder(current.embedder, current.dims, embedder, dims)
         for e in matches:
             if not e.dims:
                 self._run("update embeddings set dims = %(dims)s where id = %(id)s", id=e.id, dims=dims)

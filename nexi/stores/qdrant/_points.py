@@ -16,7 +16,7 @@ from typing import Any
 
 from qdrant_client import models
 
-from nexi.stores._scope import end_of, normalise_time
+from nexi.stores._schema import end_of, normalise_time
 from nexi.stores._writing import clean_source, clean_text, count_words, digest_of, fingerprint_of, key_of
 from nexi.text import stems, terms
 from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource
@@ -24,7 +24,6 @@ from nexi.types import EVERYTHING, IndexedPage, Passage, Scope, StoredSource
 SPACE = uuid.UUID("6f0d3c0e-6a3b-5f0e-9a53-0f4e6e657869")
 TYPICAL = 150  # terms in a chunk; BM25 wants the mean, which no server tells
 SATURATION, LENGTH = 1.2, 0.75
-TERMS = f"{terms.VERSION}.{stems.VERSION}"  # what made the numbers of the words; another is no longer found by ours
 
 _OF_BODY = ("kind", "digest", "fingerprint", "chunks", "words", "person")
 Payload = dict[str, Any]

@@ -20,7 +20,8 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from nexi.errors import StoreError
-from nexi.stores import _faults
+from nexi.stores._schema import TERMS  # another made numbers of words that are no longer found by ours
+from nexi.stores._vectors import other_embedder
 from nexi.stores._writing import check_vectors, key_of, vector_length
 from nexi.stores.qdrant import _points
 from nexi.stores.qdrant._points import Payload, chunk_id, source_id
@@ -386,7 +387,7 @@ class QdrantStore:
             self._ready = True
         records = await self._client.retrieve(self._sources, [source_id("state")])
         state = dict(records[0].payload or {}) if records else {}
-        if records and state.get("terms") == _points.TERMS:
+        if records and state.get("terms") == TERMS:
             return state
         if records:  # written by a version of nexi that cut words into terms in another way
             async for batch in self._scroll_batches(state["collection"]):
@@ -399,7 +400,7 @@ class QdrantStore:
         else:
             state = {"kind": "state", "embedder": "", "dims": 0, "collection": f"{self._prefix}_words"}
             await self._make_chunks(state)
-        state = {**state, "terms": _points.TERMS}
+        state = {**state, "terms": TERMS}
         await self._put_point("state", state)
         return state
 
@@ -511,4 +512,4 @@ def _filter_by(**values: str | bool) -> models.Filter:
 
 def _same_embedder(state: Payload, embedder: str, dims: int) -> None:
     if (state["embedder"], state["dims"]) != (embedder, dims):
-        raise _faults.other_embedder(state["embedder"], state["dims"], embedder, dims)
+        raise other_embedder(state["embedder"], state["dims"], embedder, dims)

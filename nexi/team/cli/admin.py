@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from nexi.app.clock import SystemClock
 from nexi.cli.exits import report_errors
 from nexi.cli.flags import HELP
 from nexi.config import load_config
 from nexi.errors import NexiError
 from nexi.output import print_json, print_note, write
 from nexi.team.limits import MAX_LINK_MINUTES
-from nexi.team.postgres.people import People, Quotas, describe_limits, list_limits
+from nexi.team.postgres.people import Quotas, describe_limits, list_limits
 from nexi.team.postgres.schedules import INTERVALS, Schedules, name_interval
 from nexi.text.controls import clean_line
 from nexi.types import TEAM
@@ -73,8 +72,8 @@ def admin_command() -> None:
 def _users_group(ctx: click.Context) -> None:
     """List, add, disable, export and delete people."""
     if ctx.invoked_subcommand is None:
-        with _open_people() as people:
-            rows = [(row[0], row[1], row[2], "disabled" if row[3] else "") for row in people.list_all()]
+        with _open_team() as team:
+            rows = [(row[0], row[1], row[2], "disabled" if row[3] else "") for row in team.people.list_all()]
             _print_rows(rows, "There are no people yet. Add the first one: nexi admin users add NAME --administrator")
 
 
@@ -83,11 +82,11 @@ def _users_group(ctx: click.Context) -> None:
 @click.option("--administrator", is_flag=True, help="Make this person an administrator.")
 def _add_user(name: str, administrator: bool) -> None:
     """Add a person and print their first token."""
-    with _open_people() as people:
-        person = people.add(name, "administrator" if administrator else "user")
-        token = people.add_token(person, "first")
-        people.record(None, "add_user", person)
-        people.record(person, "token_made_by", CLI)
+    with _open_team() as team:
+        person = team.people.add(name, "administrator" if administrator else "user")
+        token = team.people.add_token(person, "first")
+        team.people.record(None, "add_user", person)
+        team.people.record(person, "token_made_by", CLI)
         print_note(f"The id, name and token of {name}; the token is not shown again:")
         _print_rows([(person, name, token)])
 
@@ -97,10 +96,10 @@ def _add_user(name: str, administrator: bool) -> None:
 @click.option("--undo", is_flag=True, help="Let this person back in.")
 def _disable_user(person: str, undo: bool) -> None:
     """Lock a person out, including all tokens and sessions."""
-    with _open_people() as people:
-        person_id = people.find(person)
-        people.change(person_id, is_disabled=not undo)
-        people.record(None, "enable_user" if undo else "disable_user", person_id)
+    with _open_team() as team:
+        person_id = team.people.find(person)
+        team.people.change(person_id, is_disabled=not undo)
+        team.people.record(None, "enable_user" if undo else "disable_user", person_id)
         print_note(f"{person} can sign in again." if undo else f"{person} is locked out; --undo reverses it.")
 
 
@@ -109,14 +108,12 @@ def _disable_user(person: str, undo: bool) -> None:
 @click.option("--yes", is_flag=True, help="Don't prompt.")
 def _remove_user(person: str, yes: bool) -> None:
     """Delete a person and their runs, history, tokens and files."""
-    from nexi.team.assembly import Team
-
-    with _open_people() as people:
-        person_id = people.find(person)
+    with _open_team() as team:
+        person_id = team.people.find(person)
         if not yes:
             click.confirm(f"Delete {person} with all their runs, history, tokens and files?", abort=True, err=True)
-        people.record(None, "remove_user", person_id)
-        Team(load_config(), people.database).remove_person(person_id)
+        team.people.record(None, "remove_user", person_id)
+        team.remove_person(person_id)
         print_note(f"{person} was deleted.")
 
 
@@ -127,11 +124,11 @@ def _export_user(person: str) -> None:
 
     The person sees on their account that this was done.
     """
-    with _open_people() as people:
-        person_id = people.find(person)
-        people.record(None, "export_user", person_id)
-        people.record(person_id, "exported_by", CLI)
-        print_json({"schema": "nexi-person-1", **people.export(person_id)})
+    with _open_team() as team:
+        person_id = team.people.find(person)
+        team.people.record(None, "export_user", person_id)
+        team.people.record(person_id, "exported_by", CLI)
+        print_json({"schema": "nexi-person-1", **team.people.export(person_id)})
 
 
 @_users_group.command("link", context_settings=HELP)
@@ -141,12 +138,12 @@ def _link_user(person: str) -> None:
 
     The person sees on their account that this was done.
     """
-    with _open_people() as people:
-        person_id = people.find(person)
-        people.record(None, "add_link", person_id)
-        people.record(person_id, "link_made_by", CLI)
+    with _open_team() as team:
+        person_id = team.people.find(person)
+        team.people.record(None, "add_link", person_id)
+        team.people.record(person_id, "link_made_by", CLI)
         print_note(f"At the address of the server, this signs {person} in once, within {MAX_LINK_MINUTES} minutes:")
-        _print_rows([(f"{load_config().public_url.rstrip('/')}/login/link/{people.add_link(person_id)}",)])
+        _print_rows([(f"{team.config.public_url.rstrip('/')}/login/link/{team.people.add_link(person_id)}",)])
 
 
 @admin_command.group("tokens", invoke_without_command=True, context_settings=HELP)
@@ -156,9 +153,9 @@ def _tokens_group(ctx: click.Context, person: str) -> None:
     """List, create and revoke a person's access tokens."""
     ctx.obj = person
     if ctx.invoked_subcommand is None:
-        with _open_people() as people:
+        with _open_team() as team:
             rows = []
-            for token in people.list_tokens(people.find(person)):
+            for token in team.people.list_tokens(team.people.find(person)):
                 access = "full access" if "ask" in token.scopes else "read-only"
                 end = f"expires {_day(token.expires)}" if token.expires else "never expires"
                 use = f"last used {_day(token.last_used)}" if token.last_used else "never used"
@@ -176,11 +173,11 @@ def _add_token(person: str, name: str, read_only: bool, days: float | None) -> N
 
     The person sees on their account that this was done.
     """
-    with _open_people() as people:
-        person_id = people.find(person)
-        token = people.add_token(person_id, name, ("read",) if read_only else ("read", "ask"), days)
-        people.record(None, "add_token", f"{person_id} {name}")
-        people.record(person_id, "token_made_by", CLI)
+    with _open_team() as team:
+        person_id = team.people.find(person)
+        token = team.people.add_token(person_id, name, ("read",) if read_only else ("read", "ask"), days)
+        team.people.record(None, "add_token", f"{person_id} {name}")
+        team.people.record(person_id, "token_made_by", CLI)
         print_note(f"A token for {person}, which is not shown again:")
         _print_rows([(token,)])
 
@@ -189,10 +186,10 @@ def _add_token(person: str, name: str, read_only: bool, days: float | None) -> N
 @click.argument("token_id", metavar="TOKEN_ID")
 def _revoke_token(token_id: str) -> None:
     """Revoke a token."""
-    with _open_people() as people:
-        if not people.revoke_token(token_id):
+    with _open_team() as team:
+        if not team.people.revoke_token(token_id):
             raise NexiError(f"there is no token {token_id}", fix="nexi admin tokens NAME lists them", code="not_found")
-        people.record(None, "revoke_token", token_id)
+        team.people.record(None, "revoke_token", token_id)
         print_note("The token was revoked.")
 
 
@@ -209,8 +206,8 @@ def _revoke_token(token_id: str) -> None:
 @click.option("--clear", is_flag=True, help="Remove all limits first.")
 def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) -> None:
     """Show or change a person's limits, with today's usage."""
-    with _open_people() as people:
-        person_id = people.find(person)
+    with _open_team() as team:
+        person_id = team.people.find(person)
         names = {"runs": "runs_per_day", "tokens": "tokens_per_day", "cost": "cost_per_day", "running": "running"}
         if (megabytes := given.pop("storage")) is not None:
             names["storage"], given["storage"] = "storage_bytes", megabytes * 1_000_000
@@ -218,9 +215,9 @@ def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) 
         if models is not None:
             changes["models"] = tuple(name.strip() for name in models.split(",") if name.strip())
         if changes or clear:
-            people.set_quotas(person_id, replace(Quotas() if clear else people.quotas_of(person_id), **changes))
-            people.record(None, "set_quotas", f"{person_id}: {describe_limits(changes)}")
-        quotas, usage = people.quotas_of(person_id), people.usage_of(person_id)
+            team.people.set_quotas(person_id, replace(Quotas() if clear else team.people.quotas_of(person_id), **changes))
+            team.people.record(None, "set_quotas", f"{person_id}: {describe_limits(changes)}")
+        quotas, usage = team.people.quotas_of(person_id), team.people.usage_of(person_id)
         rows = [
             (label, f"{amount:g} used, no limit" if most is None else f"{amount:g} of {most:g} used")
             for label, amount, most in list_limits(quotas, usage)
@@ -234,17 +231,17 @@ def _quotas_command(person: str, clear: bool, models: str | None, **given: Any) 
 @click.option("-n", "--num", type=click.IntRange(1), default=20, show_default=True, metavar="N", help="Show the last N.")
 def _runs_command(num: int) -> None:
     """List everyone's runs, newest first (without the questions)."""
-    with _open_people() as people:
-        _print_rows([(*row[:4], _day(row[4])) for row in people.list_runs(num)], "There are no runs yet.")
+    with _open_team() as team:
+        _print_rows([(*row[:4], _day(row[4])) for row in team.people.list_runs(num)], "There are no runs yet.")
 
 
 @admin_command.command("audit", context_settings=HELP)
 @click.option("-n", "--num", type=click.IntRange(1), default=50, show_default=True, metavar="N", help="Show the last N.")
 def _audit_command(num: int) -> None:
     """Show the audit log, newest first."""
-    with _open_people() as people:
-        entries, rows = people.read_audit(num), []
-        names = people.find_names(sorted({each for entry in entries for each in _ID.findall(f"{entry[1]} {entry[3]}")}))
+    with _open_team() as team:
+        entries, rows = team.people.read_audit(num), []
+        names = team.people.find_names(sorted({each for entry in entries for each in _ID.findall(f"{entry[1]} {entry[3]}")}))
         for at, person, action, subject, address in entries:
             rows.append((_day(at), names.get(person, person) or CLI, describe_action(action, subject, names), address))
         _print_rows(rows, "The audit log is empty.")
@@ -258,9 +255,9 @@ def _schedules_group(ctx: click.Context) -> None:
     The list has everyone's schedules, without the text of the questions.
     """
     if ctx.invoked_subcommand is None:
-        with _open_people() as people:
-            schedules = Schedules(people.database, SystemClock()).list_all()
-            names = people.find_names([schedule.owner for schedule in schedules])
+        with _open_team() as team:
+            schedules = Schedules(team.database, team.clock).list_all()
+            names = team.people.find_names([schedule.owner for schedule in schedules])
             rows = [(s.id, names[s.owner], f"every {name_interval(s.every)}", f"next {_day(s.next_at)}") for s in schedules]
             _print_rows(rows, "There are no schedules.")
 
@@ -272,12 +269,10 @@ def _schedules_group(ctx: click.Context) -> None:
 @click.option("--at", type=click.DateTime(["%Y-%m-%d %H:%M"]), help="First time, in UTC, as 2026-12-31 07:00. [default: now]")
 def _add_schedule(person: str, question: str, every: str, at: datetime | None) -> None:
     """Schedule a question for a person and print its ID; the answers are among their runs."""
-    from nexi.team.assembly import Team
-
-    with _open_people() as people:
-        person_id, first = people.find(person), at.replace(tzinfo=UTC) if at else None
-        number = Team(load_config(), people.database).add_schedule(person_id, question, INTERVALS[every], first)
-        people.record(None, "add_schedule", person_id)
+    with _open_team() as team:
+        person_id, first = team.people.find(person), at.replace(tzinfo=UTC) if at else None
+        number = team.add_schedule(person_id, question, INTERVALS[every], first)
+        team.people.record(None, "add_schedule", person_id)
         _print_rows([(number,)])
 
 
@@ -285,9 +280,9 @@ def _add_schedule(person: str, question: str, every: str, at: datetime | None) -
 @click.argument("schedule", type=click.IntRange(1), metavar="ID")
 def _remove_schedule(schedule: int) -> None:
     """Remove a schedule."""
-    with _open_people() as people:
-        Schedules(people.database, SystemClock()).remove(schedule)
-        people.record(None, "remove_schedule", str(schedule))
+    with _open_team() as team:
+        Schedules(team.database, team.clock).remove(schedule)
+        team.people.record(None, "remove_schedule", str(schedule))
         print_note(f"Schedule {schedule} was removed.")
 
 
@@ -362,30 +357,27 @@ def describe_action(action: str, subject: str, names: Mapping[str, str]) -> str:
 
 
 def _run_with_team(work: Callable[[Team], Coroutine[Any, Any, list[tuple[Any, ...]]]]) -> list[tuple[Any, ...]]:
-    from nexi.team.assembly import Team, open_database
-
-    async def run() -> list[tuple[Any, ...]]:
-        config = load_config()
-        team = Team(config, await asyncio.to_thread(open_database, config))
+    async def run(team: Team) -> list[tuple[Any, ...]]:
         try:
             return await work(team)
         finally:
             await team.close()
 
-    with report_errors():
-        return asyncio.run(run())
+    with _open_team() as team:
+        return asyncio.run(run(team))
 
 
 @contextmanager
-def _open_people() -> Iterator[People]:
-    from nexi.team.assembly import open_database
+def _open_team() -> Iterator[Team]:
+    from nexi.team.assembly import Team, open_database
 
     with report_errors():
-        database = open_database(load_config())
+        config = load_config()
+        team = Team(config, open_database(config))
         try:
-            yield People(database)
+            yield team
         finally:
-            database.close()
+            team.database.close()
 
 
 def _day(moment: Any) -> str:

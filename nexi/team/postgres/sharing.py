@@ -1,6 +1,7 @@
-"""Runs and knowledge that one person lets others read, as the ports RunSharing and KnowledgeSharing.
+"""What one person lets others read, as the ports RunSharing, KnowledgeSharing and SpaceSharing.
 
-`state` hands them out; below are `database` and `people`. To share is to let read: only its owner changes what is shared.
+`state` hands them out; below are `database` and `people`. To share is to let read, and of a space to let ask in it: only its
+owner changes what is shared.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Any
 
 from nexi.errors import NexiError
 from nexi.runs.log_format import check_run_id, no_such_run
+from nexi.spaces import no_such_space
 from nexi.team.limits import MAX_SHARED_LISTED
 from nexi.team.postgres.database import clean_text, read_statements
 from nexi.team.postgres.people import PersonalRows
@@ -18,7 +20,7 @@ SQL = read_statements(__file__)
 SHARED_WITH_ME = SQL["shared_with_me"]
 
 
-class SharedRows(PersonalRows):
+class _SharedRows(PersonalRows):
     """What one person lets others read: a row for each of them, and one without a person for the whole team."""
 
     def _replace_audience(
@@ -32,15 +34,19 @@ class SharedRows(PersonalRows):
             raise missing
         return ids
 
+    def _read_audience(self, statement: str, missing: NexiError, **values: Any) -> RunAudience:
+        """Who reads something of this person: a row for each, or one that only says that it is there. Raises `missing`."""
+        rows = self._fetch(SQL[statement], **values)
+        if not rows:
+            raise missing
+        return self._people.name_audience([person for is_shared, person in rows if is_shared])
 
-class PostgresSharing(SharedRows):
+
+class PostgresSharing(_SharedRows):
     """The runs that one person shares, and those that others share with her."""
 
     def read_audience(self, run_id: str) -> RunAudience:
-        rows = self._fetch(SQL["read_run"], run=check_run_id(run_id))
-        if not rows:
-            raise no_such_run(run_id)
-        return self._people.name_audience([person for is_shared, person in rows if is_shared])
+        return self._read_audience("read_run", no_such_run(run_id), run=check_run_id(run_id))
 
     def set_audience(self, run_id: str, audience: RunAudience) -> None:
         mine = "select run, owner from runs where run = %(run)s and owner = %(owner)s"
@@ -56,7 +62,7 @@ class PostgresSharing(SharedRows):
         ]
 
 
-class PostgresKnowledgeSharing(SharedRows):
+class PostgresKnowledgeSharing(_SharedRows):
     """Who reads the knowledge base of one person, and whose she reads. A store that is not in this database asks here too."""
 
     def read_audience(self) -> RunAudience:
@@ -83,3 +89,15 @@ class PostgresKnowledgeSharing(SharedRows):
             cause = "it never was, or it was taken back"
             raise NexiError("this knowledge base is not shared with you", cause=cause, code="not_found")
         self._people.record(self._owner, "accept_knowledge" if is_accepted else "mute_knowledge", owner)
+
+
+class PostgresSpaceSharing(_SharedRows):
+    """Who reads the spaces of one person and asks in them."""
+
+    def read_audience(self, name: str) -> RunAudience:
+        return self._read_audience("read_space", no_such_space(name), name=clean_text(name))
+
+    def set_audience(self, name: str, audience: RunAudience) -> None:
+        mine = "select id as space, owner from spaces where owner = %(owner)s and name = %(name)s"
+        self._replace_audience(audience, mine, "space_shares", "space, owner", no_such_space(name), name=clean_text(name))
+        self._people.record(self._owner, "share_space", name)

@@ -14,6 +14,10 @@ select {key} from mine
 select shares.run is not null, shares.person from runs left join shares using (run)
 where runs.run = %(run)s and runs.owner = %(owner)s order by shares.created
 
+-- name: read_space
+select shares.space is not null, shares.person from spaces left join space_shares shares on shares.space = spaces.id
+where spaces.owner = %(owner)s and name = %(name)s order by shares.created, shares.person
+
 -- name: shared_with_me
 exists (
     select from shares where shares.run = runs.run and shares.owner <> %(owner)s

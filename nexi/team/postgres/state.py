@@ -1,4 +1,8 @@
-"""What a team server keeps for one person, as the port PersonalState, and her past answers as the port HistoryStore."""
+"""What a team server keeps for one person, as the port PersonalState, with her past answers and spaces as ports of their own.
+
+`team.assembly` hands it out; below are the other modules of this folder. Others read a space and ask in it; only its owner
+changes it.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,20 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nexi.errors import NexiError
 from nexi.ports import Clock, Embedder, KnowledgeStore
+from nexi.spaces import MAX_SPACES, check_space, decode_space, encode_space, no_such_space, space_exists, too_many_spaces
 from nexi.team.limits import MAX_RETRY_S
-from nexi.team.postgres.database import MAX_ROWS, Database, clean_text
+from nexi.team.postgres.database import MAX_ROWS, Database, clean_text, read_statements
 from nexi.team.postgres.limits import PostgresBreaker, PostgresConcurrency, PostgresPacing
 from nexi.team.postgres.people import People, PersonalRows, quota_error
 from nexi.team.postgres.runs import PostgresRuns
 from nexi.team.postgres.schedules import PersonalSchedules
-from nexi.team.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing
-from nexi.team.postgres.spaces import PostgresSpaces, PostgresSpaceSharing
-from nexi.types import TEAM, Allowance, HistoryEntry, HistoryRead, Usage
+from nexi.team.postgres.sharing import PostgresKnowledgeSharing, PostgresSharing, PostgresSpaceSharing
+from nexi.types import TEAM, Allowance, HistoryEntry, HistoryRead, Space, Usage
+
+SQL = read_statements(__file__)
+_READABLE = "select name, settings, owner::text from spaces "  # of the rows that the policies let this person see
 
 
 class _PostgresHistory(PersonalRows):
@@ -53,6 +61,51 @@ class _PostgresHistory(PersonalRows):
 
     def _read(self, statement: str, **values: Any) -> HistoryRead:
         return HistoryRead([HistoryEntry.from_dict(json.loads(entry)) for (entry,) in self._fetch(statement, **values)])
+
+
+class PostgresSpaces(PersonalRows):
+    """The spaces that one person may ask in."""
+
+    def list_all(self) -> list[Space]:
+        return self._read(_READABLE + 'order by owner <> %(owner)s, name collate "C", created')
+
+    def get(self, address: str) -> Space:
+        name, _, owner = clean_text(address).partition("@")
+        spaces = self._read(_READABLE + "where name = %(name)s", name=name)
+        own = [space for space in spaces if not space.owner]
+        matches = [space for space in spaces if owner in (space.owner, space.owner_id)] if owner else own or spaces
+        if not matches:
+            raise no_such_space(address)
+        if len(matches) > 1:
+            cause = "several people share a space of this name with you"
+            choices = " or ".join(f"{space.name}@{space.owner_id}" for space in matches[:5])
+            raise NexiError(f"{address!r} may be more than one space", cause=cause, fix=f"use {choices}", code="no_such_space")
+        return matches[0]
+
+    def add(self, space: Space) -> None:
+        space = check_space(space)
+        if self._fetch(SQL["add_space"], name=space.name, settings=encode_space(space), most=MAX_SPACES, is_alone=True):
+            return
+        if any(other.name == space.name for other in self.list_all() if not other.owner):
+            raise space_exists(space.name)
+        raise too_many_spaces()
+
+    def change(self, space: Space) -> None:
+        space = check_space(space)
+        statement = "update spaces set settings = %(settings)s where owner = %(owner)s and name = %(name)s returning name"
+        if not self._fetch(statement, name=space.name, settings=encode_space(space), is_alone=True):
+            raise no_such_space(space.name)
+
+    def remove(self, name: str) -> None:
+        statement = "delete from spaces where owner = %(owner)s and name = %(name)s returning name"
+        if not self._fetch(statement, name=clean_text(name), is_alone=True):
+            raise no_such_space(name)
+
+    def _read(self, statement: str, **values: Any) -> list[Space]:
+        rows = self._fetch(statement, **values)
+        names = self._people.find_names([owner for _, _, owner in rows if owner != self._owner])
+        people = {self._owner: ("", self._owner)} | {person: (name, person) for person, name in names.items()}
+        return [decode_space(name, settings, *people[owner]) for name, settings, owner in rows if owner in people]
 
 
 class PostgresState:

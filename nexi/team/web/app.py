@@ -1,19 +1,22 @@
-"""The server of a team: finds out who asks, and hands the request to an app of that person alone.
+"""The apps of a team: a server finds out who asks and hands on to an app of that person alone; a worker tells its health.
 
-Above is `nexi.web.server`; below are `Team`, the guard, and the doors, which know one person each. Nobody can reach the runs,
-feeds, sessions or files of somebody else through a door, because the app that answers has only her own. Public paths are
-answered by an anonymous app.
+Above are `nexi.web.server` and `nexi work`; below are `Team`, the guard, the worker, and the doors, which know one person each.
+Nobody can reach the runs, feeds, sessions or files of somebody else through a door, because the app that answers has only her
+own. Public paths are answered by an anonymous app.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
 
+import uvicorn
 from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -24,23 +27,27 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
+from nexi.app.components import secrets_of
 from nexi.app.hosting import MAX_RUNS, RunHost
 from nexi.app.pool import PersonalPool
+from nexi.config import Config
 from nexi.errors import StoreError
-from nexi.team.assembly import Team
+from nexi.tasks import cancel_until_ended
+from nexi.team.assembly import Team, open_database
 from nexi.team.limits import MAX_IDLE_PERSON_S, MAX_OPEN_PEOPLE, MAX_OPEN_REQUESTS, MAX_PEOPLE_PER_ADDRESS, MAX_REQUEST_S
 from nexi.team.postgres.limits import PostgresPacing
 from nexi.team.postgres.people import People
 from nexi.team.web import page as team_page
-from nexi.team.web import schedules, shares
-from nexi.team.web.account import AccountDoor
+from nexi.team.web import routes as team_routes
+from nexi.team.web.account import COOKIE, AccountDoor, LoginDoor
 from nexi.team.web.administration import ADMIN_PATH, AdministrationDoor
-from nexi.team.web.login import COOKIE, LoginDoor
+from nexi.team.worker import TeamWorker
 from nexi.types import Principal
 from nexi.web import UNROUTED, build_personal_app, list_error_shapes
 from nexi.web.guard import PAGES, PRINCIPAL, GuardRules, RequestGuard, given_token, matches_any, unauthorized
-from nexi.web.operations import Metrics
+from nexi.web.operations import METRICS_TYPE, Metrics, healthz
 from nexi.web.payload import Refused, build_refusal, problem_of
+from nexi.web.server import GC_THRESHOLDS, ServerOptions, bind_socket, configure_logging, strict_config
 
 LOGIN_PATHS = ("/login", "/login/*")
 ANONYMOUS = "00000000-0000-0000-0000-000000000000"
@@ -151,7 +158,7 @@ class _PersonalApps:
     async def _open_app(self, person: str) -> AsyncIterator[Starlette]:
         nexi, queue = self._team.build_nexi(person), self._team.queue_of(person)
         host = RunHost(nexi, self._metrics, max_runs=self._most_runs, queue=queue)
-        app = build_personal_app(host, more=[*shares.CONTRACT.routes, *schedules.CONTRACT.routes, *team_page.CONTRACT.routes])
+        app = build_personal_app(host, more=[*team_routes.CONTRACT.routes, *team_page.CONTRACT.routes])
         async with app.router.lifespan_context(app):
             yield app
 
@@ -162,3 +169,61 @@ class _PersonalApps:
 
     async def close(self) -> None:
         await self._apps.close()
+
+
+async def run_worker(
+    config: Config,
+    max_runs: int,
+    drain_s: float,
+    log_level: str,
+    *,
+    address: tuple[str, int] | None = None,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Work until SIGTERM or SIGINT; at `address`, tell health and metrics. Raises ConfigError without a database or a port."""
+    configure_logging(log_level, secrets_of(config))
+    gc.set_threshold(*GC_THRESHOLDS)
+    listener = bind_socket(ServerOptions(*address)) if address else None
+    try:
+        database = await asyncio.to_thread(open_database, config)
+    except BaseException:
+        if listener:
+            listener.close()
+        raise
+    team, stopping, metrics = Team(config, database), asyncio.Event(), Metrics()
+    worker = TeamWorker(team, max_runs=max_runs, drain_s=drain_s, observe=metrics.observe)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    health_task = None
+    if listener:
+        server = _SilentServer(strict_config(worker_app(worker, team, metrics), drain_s=0.0, lifespan="off"))
+        health_task = asyncio.create_task(server.serve([listener]))
+    try:
+        on_ready()
+        await worker.work(stopping)
+    finally:
+        if health_task:
+            await cancel_until_ended([health_task])
+        await team.close()
+
+
+def worker_app(worker: TeamWorker, team: Team, metrics: Metrics) -> Starlette:
+    """What an operator asks a worker: whether it lives, whether it takes work, and what it has done. No question is in it."""
+
+    async def show_readiness(request: Request) -> Response:
+        trouble = "draining" if worker.draining else await team.find_trouble()
+        return PlainTextResponse(f"{trouble}\n", 503) if trouble else PlainTextResponse("ready\n")
+
+    async def show_metrics(request: Request) -> Response:
+        return PlainTextResponse(metrics.text({"nexi_runs_active": worker.active}), media_type=METRICS_TYPE)
+
+    endpoints = {"/healthz": healthz, "/readyz": show_readiness, "/metrics": show_metrics}
+    return Starlette(routes=[Route(path, endpoint, methods=["GET"]) for path, endpoint in endpoints.items()])
+
+
+class _SilentServer(uvicorn.Server):
+    """Leaves the signals to the worker."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 
 from nexi.errors import LLMError, StoreError
-from nexi.stores.embedders.e5 import MAX_REMEMBERED, MODEL, VOCABULARY, E5Encoder
-from nexi.stores.embedders.library import LibraryEmbedder
+from nexi.stores.embedders import E5_MODEL, E5_VOCABULARY, MAX_REMEMBERED, E5Encoder, LibraryEmbedder
 
 numpy = pytest.importorskip("numpy")
 pytest.importorskip("onnxruntime")
 
 FOLDER = Path(__file__).resolve().parents[3] / "reader" / "nexi_reader"
-needs_model = pytest.mark.skipif(not (FOLDER / MODEL).exists(), reason="make fetches the model: python reader/fetch_model.py")
+needs_model = pytest.mark.skipif(
+    not (FOLDER / E5_MODEL).exists(), reason="make fetches the model: python reader/fetch_model.py"
+)
 
 
 def pieces_of(text: str) -> list[str]:
-    known = (FOLDER / VOCABULARY).read_text(encoding="utf-8").splitlines()
+    known = (FOLDER / E5_VOCABULARY).read_text(encoding="utf-8").splitlines()
     return [known[number] for number in E5Encoder(FOLDER).tokenise(text)]
 
 
@@ -74,15 +75,15 @@ def test_a_comparison_survives_another_one_that_forgets_all_vectors() -> None:
 
 @needs_model
 async def test_the_knowledge_base_can_use_the_same_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nexi.stores.embedders.e5.find_package", lambda name: FOLDER)
+    monkeypatch.setattr("nexi.stores.embedders.find_package", lambda name: FOLDER)
     embedder = LibraryEmbedder("e5:e5-small", FOLDER)
     (vector,) = (await embedder.embed(["owls hunt at night"])).vectors
     assert (embedder.name, embedder.dims, round(sum(n * n for n in vector), 3)) == ("e5:e5-small", 384, 1.0)
 
 
 def test_a_cut_off_file_is_named_with_what_to_do(tmp_path: Path) -> None:
-    shutil.copy(FOLDER / VOCABULARY, tmp_path)
-    (tmp_path / MODEL).write_bytes(b"half a model")
+    shutil.copy(FOLDER / E5_VOCABULARY, tmp_path)
+    (tmp_path / E5_MODEL).write_bytes(b"half a model")
     with pytest.raises(StoreError) as caught:
         E5Encoder(tmp_path).compare("who", ["someone"])
     assert "cut off or of another version (12 bytes)" in str(caught.value.cause)
@@ -95,7 +96,7 @@ def test_a_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_an_embedder_without_its_files_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nexi.stores.embedders.e5.find_package", lambda name: None)
+    monkeypatch.setattr("nexi.stores.embedders.find_package", lambda name: None)
     with pytest.raises(LLMError) as caught:
         await LibraryEmbedder("e5:e5-small", tmp_path).embed(["owl"])
     assert "not installed" in str(caught.value.cause)

@@ -14,7 +14,7 @@ from nexi.app.factory import factory_for, fetches_its_model
 from nexi.config import Config
 from nexi.errors import LLMError
 from nexi.install import install_command
-from nexi.stores.embedders.library import MINILM, LibraryEmbedder, has_minilm
+from nexi.stores.embedders import MINILM, LibraryEmbedder, has_minilm
 
 np = pytest.importorskip("numpy")
 

@@ -1,8 +1,10 @@
-"""One thread that owns one SQLite connection and does its work in order."""
+"""A SQLite file: one thread that owns one connection and does its work in order, and what goes wrong as errors to act on."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable
@@ -12,12 +14,16 @@ from pathlib import Path
 from typing import TypeVar
 
 from nexi import files
-from nexi.stores import _faults
+from nexi.errors import StoreError
 
 T = TypeVar("T")
 MODE_PAUSE_S = 0.01
 BUSY_S = 30.0
 CACHE_KIB = 16_384
+REPAIR = "Run `nexi doctor --repair`: it saves what can be read into a sound file and keeps the damaged one beside it."
+MIN_SPACE_BYTES = 65_536
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 Prepare = Callable[[sqlite3.Connection], None]
 READING_KIB = 1_024  # the system keeps the file in memory too; here it would count twice, and no search gets faster
 
@@ -53,7 +59,7 @@ class SqliteThread:
             try:
                 return work()
             except sqlite3.Error as error:
-                raise _faults.from_sqlite(error, self._path) from error
+                raise from_sqlite(error, self._path) from error
             except OSError as error:
                 raise files.store_error("The knowledge store could not be used", self._path, error) from error
 
@@ -81,7 +87,7 @@ class SqliteThread:
                 self._connection = open_database(self._path, self._prepare, busy_s=self._busy_s, cache_kib=self._cache_kib)
                 self._file = _file_identity(self._path)
             except (OSError, sqlite3.OperationalError) as error:
-                if not self._only_reads or not _faults.is_refused_write(error):
+                if not self._only_reads or not is_refused_write(error):
                     raise
                 self._connection = _open_unwritable(self._path, self._prepare, error)
                 self._file = (0, -1)  # opened again for the next work: the disk may be writable then
@@ -174,3 +180,47 @@ def in_transaction(db: sqlite3.Connection, work: Callable[[], T]) -> T:
             db.execute("ROLLBACK")
         raise
     return result
+
+
+def from_sqlite(error: sqlite3.Error, path: Path) -> StoreError:
+    """The error behind SQLite's."""
+    code = _result_code(error)
+    if is_damage(error):
+        return damaged_error(path, str(error).partition(" with text")[0])
+    if code in _BUSY:
+        cause = f"another nexi has been writing to it for too long ({path})"
+        fix = "Try again when the other command has finished."
+        return StoreError("The knowledge store is busy", cause=cause, fix=fix, code="store_busy")
+    if code == sqlite3.SQLITE_FULL:
+        return files.store_error("The knowledge store could not be written", path, OSError(errno.ENOSPC, str(error)))
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+        return files.store_error("The knowledge store could not be opened for writing", path, OSError(errno.EACCES, str(error)))
+    if code == sqlite3.SQLITE_IOERR:
+        # SQLite calls it an error of the disk, too, when a full one has no room for its index of the journal.
+        number = errno.EIO
+        with suppress(OSError):
+            number = errno.EIO if shutil.disk_usage(path.parent).free > MIN_SPACE_BYTES else errno.ENOSPC
+        return files.store_error("The knowledge store could not be read or written", path, OSError(number, str(error)))
+    return StoreError("The knowledge store failed", cause=f"{error} ({path})", fix=REPAIR)
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file is damaged: SQLite says so, or a text in it is no text, which only Python's binding notices."""
+    return _result_code(error) in _DAMAGED or str(error).startswith("Could not decode to UTF-8")
+
+
+def is_refused_write(error: OSError | sqlite3.Error) -> bool:
+    """Whether a disk that is full, read-only or another user's may be all that is wrong."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
+    codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL)
+    return _result_code(error) in codes
+
+
+def _result_code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code. Python's binding itself raises some errors, which have none."""
+    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+
+
+def damaged_error(path: Path, cause: str) -> StoreError:
+    return StoreError("The knowledge store is damaged", cause=f"{cause} ({path})", fix=REPAIR, code="store_damaged")
