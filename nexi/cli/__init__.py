@@ -5,25 +5,21 @@ A subcommand is imported when it is called, and heavy modules by the function th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nexi import __version__
 from nexi.cli import flags as shared
+from nexi.cli.flags import COMMANDS
 
 if TYPE_CHECKING:
     from nexi.cli.completion import Completion
 
-_TABLES = json.loads(Path(__file__).with_name("commands.json").read_bytes())
-# The subcommands, each with its line in the help: help imports no subcommand, and a test compares the lines.
-COMMANDS: Mapping[str, str] = _TABLES["commands"]
-MODULES: Mapping[str, str] = _TABLES["modules"]  # of subcommands that are not in the module of their name in nexi.cli
-_EARLIER_NAMES: Mapping[str, str] = _TABLES["earlier_names"]  # which programs for earlier versions import from here
+MODULES: Mapping[str, str] = shared.TABLES["modules"]  # of subcommands that are not in the module of their name in nexi.cli
+_EARLIER_NAMES: Mapping[str, str] = shared.TABLES["earlier_names"]  # which programs for earlier versions import from here
 
 _OTHER_USAGE_ERRORS = (click.BadParameter, click.NoSuchOption, click.BadOptionUsage, click.BadArgumentUsage)
 

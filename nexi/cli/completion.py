@@ -8,7 +8,7 @@ from typing import TypeAlias
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from nexi.cli import COMMANDS
+from nexi.cli.flags import COMMANDS
 from nexi.config import load_config
 from nexi.errors import NexiError
 from nexi.output import write

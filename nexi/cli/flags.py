@@ -7,6 +7,7 @@ its default, so that one function can serve `nexi "QUESTION"`, `nexi research`, 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from nexi.types import Query
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+TABLES = json.loads(Path(__file__).with_name("commands.json").read_bytes())
+# The subcommands, each with its line in the help: help imports no subcommand, and a test compares the lines.
+COMMANDS: Mapping[str, str] = TABLES["commands"]
 MAX_HITS, DEFAULT_HITS = 100, 10
 FOCUS_KINDS = ("docs", "discussions", "papers", "code", "news", "places")
 HELP = {"help_option_names": ["-h", "--help"]}

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import click
 
-from nexi.cli import COMMANDS, main
+from nexi.cli import main
 from nexi.cli.exits import EXIT_USAGE
+from nexi.cli.flags import COMMANDS
 
 HEADINGS: Mapping[str, tuple[str, ...]] = {
     "Research": ("deep", "depth", "plan", "yes"),

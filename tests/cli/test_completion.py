@@ -13,7 +13,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from nexi.cli import COMMANDS, MODULES, main, manual
+from nexi.cli import MODULES, main, manual
+from nexi.cli.flags import COMMANDS
 from nexi.history import add_history_entry, create_entry
 from tests.cli.command import Command
 
