@@ -133,8 +133,7 @@ def _sort(rows: list[Any]) -> list[Any]:
 
 # Where a goal is not reached yet, the figure must not fall behind what was reached.
 REACHED = {
-    "files / lines": 80_100,
-    "lines with Any": 760,
+    "lines with Any": 730,
 }
 
 
