@@ -72,11 +72,20 @@ class GoldJudge:
         return Judging(tuple(self._judge(case, passages) for case in cases))
 
     def _judge(self, case: Case, passages: Any) -> Judgement:
-        text = bare(case.text)
+        text = self._label_of(bare(case.text))
         if any(text in true for true in self._true):  # a label may have two sentences, such as "No." and its reason
             return Judgement("supported", passages)
         is_lie = any(lie in text or text in lie for lie in self._lies)
         return Judgement("not_supported", (), "the label says so") if is_lie else Judgement("nothing")
+
+    def _label_of(self, text: str) -> str:
+        """The label of a row, whose cells a case has with the names of their columns; any other text as it is."""
+        cells = text.split(" | ")
+        for label in self._true | self._lies:
+            told = label.split(" | ")
+            if len(told) == len(cells) > 1 and all(cell.endswith(own) for cell, own in zip(cells, told, strict=True)):
+                return label
+        return text
 
 
 async def rewrite_nothing(_: Sequence[Rejected]) -> Mapping[int, str]:

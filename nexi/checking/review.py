@@ -98,7 +98,8 @@ async def judge_claims(
 
 def _apply_judgement(claim: Claim, judgement: Judgement, pages: Pages, judge: str) -> Claim:
     if judgement.finding == "nothing":
-        return replace(claim, needs_citation=False, reason=STATES_NOTHING, evidence=(), judge=judge)
+        neutral = Verdict.NOT_CONFIRMED  # whatever the rules made of its words
+        return replace(claim, verdict=neutral, needs_citation=False, reason=STATES_NOTHING, evidence=(), judge=judge)
     if not judgement.finding:
         silence = Notice("judge.silent", "not judged: {reason}", reason=judgement.reason)
         return replace(claim, reason=silence) if judgement.reason else claim

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from nexi.checking.answer import check_answer
 from nexi.checking.evidence import EvidencePassage
+from nexi.checking.judge import Judgement
 from nexi.checking.pages import prepare
-from nexi.checking.review import _narrow_span, build_cases
+from nexi.checking.review import STATES_NOTHING, _narrow_span, build_cases, is_rejected, judge_claims
+from nexi.types import Verdict
+from tests.checking.test_judge import FixedJudge
 
 PAGE = prepare(
     "# Reset\n\n"
@@ -55,4 +58,15 @@ def test_a_judge_reads_the_cells_of_a_row_with_the_names_of_their_columns() -> N
     assert [case.text for case in build_cases(claims, "", text)] == [
         "film: Dawn | budget: $5 million | gross: $44 million",
         "film: Dusk | gross: $9 million",
+    ]
+
+
+async def test_a_sentence_that_states_nothing_to_the_judge_is_not_rejected_for_its_words() -> None:
+    page = prepare("The dam was finished in 1971 and holds 20 million tons of water.")
+    [claim] = check_answer("The dam was finished in 1984 [1].", {1: page}, "When was the dam finished?").claims
+    assert claim.verdict is Verdict.CONTRADICTED
+    judge = FixedJudge(Judgement("nothing"))
+    claims, _ = await judge_claims([claim], "When was the dam finished?", {1: page}, judge)
+    assert [(claim.verdict, claim.reason, is_rejected(claim)) for claim in claims] == [
+        (Verdict.NOT_CONFIRMED, STATES_NOTHING, False)
     ]
