@@ -58,7 +58,7 @@ Import circles count lazy imports and imports for types. The length of a functio
 
 The lines are more than before: document formats, the team server, the Responses API, languages, judges and most of the page
 came in since. At their most they were 80,164 in 518 modules. Then modules with one reader were joined with it, one mechanism
-took the place of two, and names that nobody used went: 948 lines of `web/` and `app/`, 553 of `checking/` and `extract/`
+took the place of two, and unused names went: 948 lines of `web/` and `app/`, 553 of `checking/` and `extract/`
 with what they share, 522 of `formats/` and `stores/`, 495 of the interfaces and the search services, 376 of the command
 line, 174 of `team/` and 434 of research, the agent and the logs.
 

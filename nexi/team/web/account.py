@@ -240,8 +240,8 @@ class AccountDoor:
         """A new token of one's own; this is the only time it is shown."""
         me, wish = principal_of(request), await read_body(request, _NewToken)
         if len(await asyncio.to_thread(self._people.list_tokens, me.person)) >= MAX_TOKENS:
-            message = Notice("limit.tokens", "you have {most} tokens, the most that one person may have", most=MAX_TOKENS)
-            raise build_refusal(409, "too_many_tokens", message, fix=Notice("limit.revoke", "revoke one first"))
+            limit = Notice("limit.tokens", "you have {most} tokens, the most that one person may have", most=MAX_TOKENS)
+            raise build_refusal(409, "too_many_tokens", limit, fix=Notice("limit.revoke", "revoke one first"))
         scopes = SCOPES[:1] if wish.read_only else SCOPES
         secret = await asyncio.to_thread(self._people.add_token, me.person, wish.name, scopes, wish.days)
         await asyncio.to_thread(self._people.record, me.person, "add_token", wish.name, address_of(request))
