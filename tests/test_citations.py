@@ -19,7 +19,6 @@ from nexi.answers.citations import (
     normalise_markers,
     process_answer_with_citations,
     renumber_markers,
-    set_citations,
     strip_sources_section,
     unlink_citations,
 )
@@ -165,6 +164,7 @@ def test_every_spelling_becomes_one(text: str, normal: str) -> None:
         ("Fact [1].", "Fact [1].", set()),
         ("Fact [9]. More [1] [8]!", "Fact. More [1]!", {8, 9}),
         ("Fact[9][1][8] end", "Fact[1] end", {8, 9}),
+        ("Fact [9][8]. More [9][1].", "Fact. More [1].", {8, 9}),
         ("- [9] item", "- item", {9}),
         ("`x[9]` but [9] gone\n```\n[9]\n```", "`x[9]` but gone\n```\n[9]\n```", {9}),
         ("a [9](link) b", "a [9](link) b", set()),
@@ -174,23 +174,6 @@ def test_every_spelling_becomes_one(text: str, normal: str) -> None:
 )
 def test_markers_that_name_nothing_are_dropped_with_the_space_before(text: str, kept: str, dropped: set[int]) -> None:
     assert drop_unknown(text, {1}) == (kept, dropped)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "numbers", "changed"),
-    [
-        ("A fact.", [1], "A fact [1]."),
-        ("A fact", [1, 2], "A fact [1][2]"),
-        ('He said "yes."', [4], 'He said "yes [4]."'),
-        ("| a cell |", [3], "| a cell [3] |"),
-        ("A fact [3].", [1], "A fact [1]."),
-        ("A fact [3] and [4] more.", [7], "A fact [7] and more."),
-        ("A fact [3].", [], "A fact."),
-        ("A fact.", [], "A fact."),
-    ],
-)
-def test_the_citations_of_a_sentence_are_replaced(sentence: str, numbers: list[int], changed: str) -> None:
-    assert set_citations(sentence, numbers) == changed
 
 
 @pytest.mark.parametrize(("text", "expected"), [("| a | b |", True), ("\n\t> | a", True), ("a | b", False), ("", False)])

@@ -49,7 +49,6 @@ _DEFINITION = re.compile(rf"\s{{0,3}}\[\^?{MARKER_NUMBER}\]:\s*\S")
 _ONLY_MARKERS = re.compile(rf"(?:\[\^?{MARKER_NUMBER}\]|[\s,;.])+$")
 _RULE = re.compile(r"\s{0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
 _SENTENCE_END = re.compile(rf"(?P<stop>[{STOPS}]+){CLOSER}*|(?P<wide>[{WIDE_STOPS}]+){CLOSER}*")
-_LAST_STOP = re.compile(r"""[.!?…。！？]*["'”’»)*_]*[ \t]*\|?\s*$""")
 _SPACES = re.compile(r"[ \t]*")
 _FOLLOWING_MARKERS = re.compile(
     rf"(?:(?:[ \t]*(?:\[\[?\^?{MARKER_NUMBER}[^\[\]\n]{{0,80}}\]\]?{_LINK}|【[^】\n]{{0,80}}】))+[.,;]?)?"
@@ -253,7 +252,9 @@ def drop_unknown(text: str, numbers: set[int], *, stand_in: str = "") -> tuple[s
                 continue
             dropped.add(int(match[1]))
             before, position = part[position : match.start()], match.end()
-            out.append(before if part.startswith("[", position) else before.rstrip(" \t"))
+            out.append(before)
+            if not part.startswith("[", position):
+                out = ["".join(out).rstrip(" \t")]
             if stand_in and _NEEDS_NOUN.search(before) and _ENDS_PHRASE.match(part, position):
                 out.append(f" {stand_in}")
             if _JOINS_LEFT.search("".join(out[-2:])) and _JOINS_RIGHT.match(part, position):
@@ -261,18 +262,6 @@ def drop_unknown(text: str, numbers: set[int], *, stand_in: str = "") -> tuple[s
         return "".join([*out, part[position:]])
 
     return outside_code(text, drop), dropped
-
-
-def set_citations(sentence: str, numbers: Iterable[int]) -> str:
-    """The sentence with these citations in place of its own; one that had none gets them before its last stop."""
-    marks = "".join(f"[{number}]" for number in numbers)
-    first = next((m.start() for m in _MARKER.finditer(sentence)), None)
-    if first is None:
-        match = _LAST_STOP.search(sentence)
-        head, tail = (sentence[: match.start()], match[0]) if match else (sentence, "")
-    else:
-        head, tail = sentence[:first], drop_unknown(sentence[first:], set())[0]
-    return f"{head.rstrip()} {marks}{tail}" if marks else f"{head.rstrip()}{tail}"
 
 
 def link_citations(text: str, sources: Sequence[Source]) -> str:

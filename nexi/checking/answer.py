@@ -20,7 +20,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nexi.answers.citations import NumbersByUse, extract_citation_markers, is_row, set_citations
+from nexi.answers.citations import NumbersByUse, drop_unknown, extract_citation_markers, is_row
 from nexi.answers.echoes import is_prompt_text
 from nexi.answers.safe_markdown import MarkdownGuard
 from nexi.answers.streaming import AnswerStream, make_safe
@@ -374,7 +374,7 @@ def _accept_quotation(claim: Claim, pages: Pages) -> Claim:
         page = pages.get(number)
         return page is not None and _is_quoted(words, page.plain.text)
 
-    sentence = set_citations(claim.text, ())
+    sentence, _ = drop_unknown(claim.text, set())
     for evidence in claim.evidence:
         if is_in_page(sentence, evidence.number):
             reason = Notice("quote.verbatim", "quoted letter for letter")

@@ -6,6 +6,7 @@ Below `pages`, above `lexicon`. 1,200 is 1.2 thousand and twelve hundred; 75 % i
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
@@ -219,11 +220,11 @@ def is_same_number(claim: Number, source: Number) -> bool:
     fraction = any(number.unit == "share" and number.scale == 100.0 for number in (claim, source))
     error = MAX_CONVERSION_ERROR if converts else MAX_FRACTION_ERROR if fraction else _EQUAL
     as_rounded = claim if claim.rounding != source.rounding else replace(claim, rounding="")
-    return any(_is_close(a, b * scale, error) or _rounds(a, b * scale, as_rounded) for a in claim.values for b in source.values)
-
-
-def _is_close(a: float, b: float, error: float) -> bool:
-    return abs(a - b) <= error * max(abs(a), abs(b))
+    return any(
+        math.isclose(a, b * scale, rel_tol=error) or _rounds(a, b * scale, as_rounded)
+        for a in claim.values
+        for b in source.values
+    )
 
 
 def _rounds(claim: float, source: float, number: Number) -> bool:
@@ -231,7 +232,7 @@ def _rounds(claim: float, source: float, number: Number) -> bool:
     if not claim or not 0.5 < source / claim < 2.0:
         return False
     if number.rounding == "about":
-        return abs(claim - source) <= MAX_ABOUT_YEARS if number.year else _is_close(claim, source, MAX_ABOUT_ERROR)
+        return abs(claim - source) <= MAX_ABOUT_YEARS if number.year else math.isclose(claim, source, rel_tol=MAX_ABOUT_ERROR)
     if number.rounding:
         low, high = (claim, source) if number.rounding == "above" else (source, claim)
         return low <= high <= low * (1 + MAX_BOUND_ERROR)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from nexi.answers.citations import set_citations
+from nexi.answers.citations import drop_unknown
 from nexi.app import open_runs
 from nexi.app.conversation import load_last_conversation
 from nexi.app.pair_models import grade_book, judge_key
@@ -51,7 +51,7 @@ QUESTION = f"What do {BRIDGE}, {TOWER} and {OLD} say?"
 def judge_lies(messages: Sequence[Message]) -> Reply:
     """A judge that knows the lies."""
     lines = [line for line in messages[1].content.splitlines() if line.startswith("Sentence ")]
-    bare = {set_citations(lie, ()).strip() for lie in (*LIES.values(), STILL)}
+    bare = {drop_unknown(lie, set())[0].strip() for lie in (*LIES.values(), STILL)}
     entries = [
         {
             "n": n,
