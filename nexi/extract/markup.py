@@ -105,6 +105,7 @@ def read_html(html: str, url: str, cites_notes: bool = False) -> Extracted:
         text = _plain_words(html)
     else:
         _keep_content(_drop_navigation(layout), head)
+        del layout  # the boxes of a large page take much memory, and so does writing it
         wikis.place_facts(tree, facts)
         text, hrefs = _write_tree(tree, base), [*_find_hrefs(tree.body), *hrefs]
     if not text.strip():
