@@ -226,6 +226,18 @@ def test_a_sentence_that_refers_back_stands_after_all_it_refers_to_or_after_noth
     assert text.split("\n\n")[1].startswith("Brine stands in flat basins")
 
 
+def test_no_section_begins_with_a_paragraph_that_answers_the_one_before_it_on_its_page() -> None:
+    paragraphs = (
+        "Brine stands in flat basins by the shore for most of the long and dry summer of that coast.",
+        "However, the yield of the salt works is not what it was when the works were founded.",
+        "What the salt works give in a year depends on rain, which can undo within an hour the work of many weeks.",
+    )
+    page = PageView("https://salt.example/", 1, "Salt works", "# Salt works\n\n" + "\n\n".join(paragraphs))
+    text = write_read_report("Describe the yield of the salt works.", ["The yield of the salt works"], [page], ["salt works"])
+    assert [line for line in text.splitlines() if "salt works" in line][-1] == f"{paragraphs[2]} [1]"
+    assert "However" not in text
+
+
 def test_the_system_of_one_country_is_not_a_sentence_with_the_word_system_about_another() -> None:
     east = PageView(
         "https://east.example/",

@@ -262,7 +262,7 @@ class ReportWriter:
             score = own + weights["paragraph"] * (sum(paragraph) / len(paragraph) - own)
             if self._file == WORDS and is_specific and math.isclose(row["own"], 1.0):
                 score = max(score, weights["least"])
-            if score >= weights["least"]:
+            if score >= weights["least"] and not self._leans_back(stretch):
                 quotations.append(_Quotation(score, part, stretch))
         return quotations
 
@@ -300,6 +300,13 @@ class ReportWriter:
                 for row, near, own, other in zip(rows, nearness, _center(nearness), elsewhere, strict=True)
             ]
         return list(zip(stretches, rows, strict=True))
+
+    def _leans_back(self, stretch: Stretch) -> bool:
+        """Whether a stretch begins a paragraph with what can only be understood from the one before: "However, there is"."""
+        first = stretch.lines[0].text
+        if len(stretch.lines) > 2 or first.endswith(":") or not _REFERS_BACK.match(first) or _PRONOUN.match(first):
+            return False
+        return stretch == next(other for other in self.by_page[stretch.page] if other.block == stretch.block)
 
     def _find_general(self) -> frozenset[int]:
         """The parts that say no more than the title of the report, where others do."""
