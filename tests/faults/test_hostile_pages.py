@@ -24,6 +24,8 @@ from tests.fetchers.leaks import no_leaks
 from tests.fetchers.site import Answer, Writer, response, serving
 from tests.formats.documents import encrypted_pdf, pdf, pdf_of
 
+pytestmark = pytest.mark.long
+
 DEADLINE_S = 1.0
 LIMITS = FetchLimits(max_bytes=200_000, max_chars=50_000, timeout_s=DEADLINE_S)
 PATIENT = FetchLimits(max_bytes=200_000, max_chars=50_000, timeout_s=120.0)  # none of these waits for it

@@ -30,6 +30,8 @@ from tests.faults.command import (
 )
 from tests.llm.server import Canned, call_delta, delta, refused, said, sse
 
+pytestmark = pytest.mark.long
+
 Ask = Callable[..., Outcome]
 STAYS = 40  # a server that is broken stays broken, however often it is asked
 PASSAGE = "The Moon is 384,400 km from Earth on average. [1]"

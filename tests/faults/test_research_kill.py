@@ -11,6 +11,8 @@ from nexi.events import LimitReached, RunFinished
 from nexi.types import StopReason
 from tests.faults.processes import PATIENCE_S, check_taken_up, home, kill
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("kind", ["page_fetched", "round_evaluated"])
 def test_killed_at_a_fact_it_goes_on_to_its_report(tmp_path: Path, kind: str) -> None:

@@ -12,6 +12,8 @@ from nexi.formats import extract
 from tests.formats import documents
 from tests.formats.archives import zipped
 
+pytestmark = pytest.mark.long
+
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 MAX_CPU_S = 40.0 if sys.gettrace() else 10.0  # coverage makes every line dearer
@@ -116,7 +118,6 @@ def test_a_book_of_millions_of_tags_is_cut() -> None:
     assert read_cheaply(data, "application/epub+zip").truncated
 
 
-@pytest.mark.long
 def test_the_table_of_a_page_with_a_million_cells_is_cut() -> None:
     rows = ("<tr>" + "<td>1</td>" * 100 + "</tr>") * 10_000
     found = read_cheaply(f"<body><h1>Counts</h1><p>All that was counted here follows.</p><table>{rows}</table>", "text/html")

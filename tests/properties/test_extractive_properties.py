@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def test_any_conversation_gets_a_reply_with_valid_arguments(turns: list[tuple[st
     assert next_reply(talk, frozenset(), 50).tool_calls == ()
 
 
+@pytest.mark.long
 def test_hostile_pages_of_full_size_are_read_to_the_end() -> None:
     """A pass that is not linear would hang here."""
     size = 300_000

@@ -22,6 +22,8 @@ from nexi.types import StopReason, Usage
 from tests.team.test_postgres import lapse
 from tests.team.world import QUESTION, ServedTeam, ask, serving_team
 
+pytestmark = pytest.mark.long
+
 STARTED = RunStarted(QUESTION, "m", "scripted")
 ASKED = ModelAsked(1, "answer", "scripted", 12)
 FINISHED = RunFinished("because", (), StopReason.FINAL_ANSWER, 1, Usage(), 0.5, 1, 1)

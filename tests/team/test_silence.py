@@ -25,6 +25,8 @@ from rig.silent_proxy import SilentProxy, running_proxy
 from tests.team.test_worker import make_team, wait_for_end, working  # noqa: F401 - make_team is a fixture
 from tests.team.world import QUESTION
 
+pytestmark = pytest.mark.long
+
 WAIT_S = 1.0
 
 
@@ -69,7 +71,6 @@ def test_a_transaction_on_a_silent_connection_is_an_error_and_no_hang(proxy: Sil
     database.close()
 
 
-@pytest.mark.long
 def test_while_the_database_is_silent_one_request_waits_for_it_and_the_others_are_refused(proxy: SilentProxy) -> None:
     database = Database(proxy.url, retry_s=MAX_REQUEST_S).open()
     proxy.silence(new_ones_too=True)
@@ -128,7 +129,6 @@ async def test_a_process_that_cannot_renew_its_leases_is_not_ready(
     await team.close()
 
 
-@pytest.mark.long
 async def test_a_worker_whose_connections_fell_silent_takes_runs_again(
     proxy: SilentProxy,
     make_team: Callable[..., Team],  # noqa: F811

@@ -11,8 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from rig.terminal import CTRL_D, ENTER, Picture, Terminal, terminal
 from tests.faults.command import ANSWER, QUESTION, answering, endpoint, reading, searching
+
+pytestmark = pytest.mark.long
 
 LIE = "The Moon is made of 900 kg of cheese [1]."
 PROMPT = "nexi>"

@@ -12,6 +12,8 @@ from rig import miniweb
 from rig.terminal import CTRL_C, CTRL_D, ENTER, Picture, terminal
 from tests.namesakes import PAGES, QUESTION, READINGS
 
+pytestmark = pytest.mark.long
+
 ASKED = "Which one do you mean? Type its number: 1 "
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from rig.terminal import Picture, terminal
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 PIP = (
     '#!/bin/sh\nfor name in httpx2 lxml; do echo "Collecting $name==1.0"; echo "  Downloading it"; done\nexit ${PIP_ENDS:-0}\n'

@@ -17,6 +17,8 @@ from rig.terminal import CTRL_C, ESCAPE, Picture, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import Canned, call_delta, sse
 
+pytestmark = pytest.mark.long
+
 ANSWER = (
     "# The Moon\n\nThe Moon is **384,400 km** away on average [1]. It has `Vec<T>` craters [1].\n\n"
     "- It is near to the Earth [1]\n- far\n\nשלום 👩‍🚀 is how a letter to the Moon ends [1]."

@@ -17,6 +17,8 @@ from rig.terminal import CTRL_C, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import call_delta, sse
 
+pytestmark = pytest.mark.long
+
 CTRL_BACKSLASH = "\x1c"
 HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"
 BEGUN = sse(call_delta(0, "f1", "final_answer", '{"answer": "The Moon is far [1]. It is'), done=False, then="hang")

@@ -10,6 +10,8 @@ import pytest
 
 from rig.moving_picture import Frame, draw
 
+pytestmark = pytest.mark.long
+
 DRAWN = Path(__file__).resolve().parents[2] / "docs" / "run.svg"
 SVG = "{http://www.w3.org/2000/svg}"
 

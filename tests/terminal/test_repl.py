@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from nexi.cli.exits import EXIT_TERMINATED
 from nexi.cli.repl import MAX_HISTORY_LINES, _read_inputs, _save_input
 from rig.terminal import ALT_ENTER, CTRL_C, CTRL_D, ENTER, TAB, UP, Terminal, terminal
 from tests.faults.command import QUESTION, answering, endpoint, reading, searching
 from tests.llm.server import Canned
+
+pytestmark = pytest.mark.long
 
 PROMPT = "nexi>"
 HANGS = Canned(200, (), "text/event-stream", then="hang")

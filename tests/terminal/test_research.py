@@ -12,6 +12,8 @@ import pytest
 from rig import scripted_llm
 from rig.terminal import CTRL_C, CTRL_D, ENTER, Picture, Terminal, terminal
 
+pytestmark = pytest.mark.long
+
 QUESTION = "how far is the moon from earth on average"
 FOUND = "The Moon is 384,400 km from Earth on average"
 

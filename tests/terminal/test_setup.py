@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from rig import scripted_llm
 from rig.terminal import ENTER, terminal
+
+pytestmark = pytest.mark.long
 
 
 def test_a_typed_address_is_asked_for_models_and_tested_before_it_is_saved(env: dict[str, str], tmp_path: Path) -> None:
