@@ -46,8 +46,8 @@ of the answerable turns were answered and 24 and 7 % of the underspecified ones 
 Of 872 earlier turns of these conversations, which have no labels and were nearly all answered, 3 are asked back, and of 1,172
 questions of other sets that stand alone 5.
 
-The price: of 28 everyday questions that their pages do not answer, 19 are withheld when they are asked alone, and 7 when they
-follow "What is ...?" about the page that was found first. The others are rated likely, one yes.
+The price: of 28 everyday questions that their pages do not answer, 23 are withheld when they are asked alone. Under the rating
+before, which withheld 19, 7 were withheld where they follow "What is ...?" about the page that was found first.
 """
 
 
