@@ -55,7 +55,7 @@ test: $(VENV)/dev.stamp  ## every test that needs no container, browser or clien
 	$(PYTEST) -m "not slow and not long"
 	$(BIN)/python -m pytest -m slow $(shell grep -rl --include='test_*.py' 'mark\.slow' tests)
 
-test-long: $(VENV)/dev.stamp  ## the tests that are too long for `make test`: the command at a terminal, deadlines, huge input, every place where a run can be cut off
+test-long: $(VENV)/dev.stamp  ## the tests that are too long for `make test`: processes, terminals, deadlines, huge input, every place where a run can be cut off
 	$(PYTEST) -m long
 
 test-js:  ## the units of the page's scripts (part of `make test` where Node 20 or newer is installed)

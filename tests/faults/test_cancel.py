@@ -42,7 +42,7 @@ nexi.app.components.built_in_llm = Stuck
     + COMMAND
 )  # the built-in model hangs as well, so that there is time for a second Ctrl-C
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of another system")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(sys.platform == "win32", reason="signals of another system")]
 
 
 class HangingScript(scripted_llm.Script):

@@ -27,6 +27,8 @@ from tests.faults.company import keep_company
 from tests.faults.knowledge_child import page
 from tests.faults.processes import PATIENCE_S, home
 
+pytestmark = pytest.mark.long
+
 OTHER_PROCESS = """
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -251,7 +253,6 @@ def test_a_run_counts_its_pages_as_stored_only_where_its_log_leaves_no_doubt(fac
     assert list_indexed_urls(facts) == urls
 
 
-@pytest.mark.long
 def test_a_server_terminals_and_an_index_on_one_home_lose_no_page_through_kills(tmp_path: Path) -> None:
     company = keep_company(tmp_path, seconds=20.0)
     assert company.violations == []

@@ -23,6 +23,8 @@ from nexi.types import Chunk, IndexedPage, StoredSource, StoreRepair
 from tests.faults.knowledge_child import CHUNKS, page
 from tests.raising import has_code
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip("numpy")
 
@@ -158,7 +160,7 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     "content",
     [
         b"no database at all, but long enough to look at " * 100,
-        pytest.param(b"SQLite format 3\x00" + b"\xff" * 5000, marks=pytest.mark.long),
+        b"SQLite format 3\x00" + b"\xff" * 5000,
     ],
 )
 async def test_a_file_that_is_no_database_is_called_damaged_and_can_be_put_aside(path: Path, content: bytes) -> None:

@@ -22,6 +22,8 @@ from nexi.install import install_command
 from nexi.runs.directory import RunDirectory
 from tests.mcp.world import ANSWER, QUESTION, command, text_of, until
 
+pytestmark = pytest.mark.long
+
 CANARY = "sk-canary-5f1c09e4a77b"
 HELLO = {
     "jsonrpc": "2.0",

@@ -15,6 +15,8 @@ import pytest
 from rig import miniweb, scripted_llm
 from tests.children import CHILD_PATH
 
+pytestmark = pytest.mark.long
+
 PAGES = [
     {
         "url": "http://moon.test/facts",

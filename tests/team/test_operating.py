@@ -28,6 +28,8 @@ from nexi.types import StopReason, Usage
 from nexi.web.operations import Metrics
 from tests.team.world import serving_team
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 FINISHED = RunFinished("because", (), StopReason.FINAL_ANSWER, 1, Usage(), 0.5, 1, 1)
 

@@ -21,6 +21,8 @@ from nexi.testing import FakeWeb
 from nexi.types import Usage
 from rig.team_worker import ANSWER, PAGES, QUESTION, STEPS, make_model
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def make_team(postgres: Any, database: Database, make_config: Callable[..., Config]) -> Callable[..., Team]:

@@ -23,6 +23,8 @@ from tests.apis.search.support import HITS, Fetcher
 from tests.web.doors import DOORS, application
 from tests.web.doors import nexi as world
 
+pytestmark = pytest.mark.long
+
 NAUGHTY: list[str] = json.loads((Path(__file__).parent / "naughty.json").read_text(encoding="utf-8"))
 TEXT = st.sampled_from(NAUGHTY) | st.text(max_size=40)
 LEAF = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT

@@ -22,6 +22,8 @@ from nexi.web import server
 from rig import miniweb
 from tests.children import CHILD_PATH
 
+pytestmark = pytest.mark.long
+
 FACT = "The Moon is 384,400 km from Earth on average."
 
 
