@@ -29,7 +29,9 @@ TABLE = Path(__file__).with_name("answerable.md")
 WEBS = ("dev", "multi")
 SEED = 16
 UNANSWERABLE_PER_WEB = 150
-MIN_WITHHELD, MAX_LOST = 90.0, 3.0
+# 3 % of the good answers was the bound until the rating was learned with general questions that no page answers, too: 80 to
+# 90 % of those are withheld by weights that never saw their pages. That costs up to two good answers in a hundred.
+MIN_WITHHELD, MAX_LOST = 90.0, 4.0
 SAMPLE_ALLOWANCE = 12.0  # points that a small sample may fall short by chance
 RATINGS = ("yes", "likely", "no")
 HEAD = """# Knowing when there is no answer
