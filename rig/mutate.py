@@ -93,7 +93,16 @@ CORES = (
         NO_POSTGRES,
         is_strict=True,
     ),
-    Core("loop", "nexi/agent/loop.py", ("tests/agent/test_loop.py",)),
+    Core(
+        "loop",
+        "nexi/agent/loop.py",
+        (
+            "tests/agent/test_loop.py",
+            "tests/test_excerpts.py",
+            "tests/scenarios/test_search.py",
+            "tests/specifications/test_architecture.py",
+        ),
+    ),
     Core(
         "leases",
         "nexi/team/postgres/runs.py",
