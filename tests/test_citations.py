@@ -176,6 +176,11 @@ def test_markers_that_name_nothing_are_dropped_with_the_space_before(text: str, 
     assert drop_unknown(text, {1}) == (kept, dropped)
 
 
+def test_markers_without_number_are_dropped_to_the_end() -> None:
+    """A pass that is not linear would hang here."""
+    assert drop_unknown("word [9] " * 200_000, set()) == ("word " * 199_999 + "word ", {9})
+
+
 @pytest.mark.parametrize(("text", "expected"), [("| a | b |", True), ("\n\t> | a", True), ("a | b", False), ("", False)])
 def test_a_row_of_a_table_begins_with_a_bar(text: str, expected: bool) -> None:
     assert is_row(text) is expected

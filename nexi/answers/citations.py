@@ -254,7 +254,9 @@ def drop_unknown(text: str, numbers: set[int], *, stand_in: str = "") -> tuple[s
             before, position = part[position : match.start()], match.end()
             out.append(before)
             if not part.startswith("[", position):
-                out = ["".join(out).rstrip(" \t")]
+                while out and not (end := out.pop().rstrip(" \t")):  # the blanks before a row of markers that all went
+                    pass
+                out.append(end)
             if stand_in and _NEEDS_NOUN.search(before) and _ENDS_PHRASE.match(part, position):
                 out.append(f" {stand_in}")
             if _JOINS_LEFT.search("".join(out[-2:])) and _JOINS_RIGHT.match(part, position):
